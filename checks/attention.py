@@ -14,7 +14,9 @@ zeros from a logit gap of about 37 on.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -28,12 +30,12 @@ IntArray = npt.NDArray[np.intp]
 def log_softmax(logits: FloatArray) -> FloatArray:
     """`log softmax` along the last axis, exact to rounding for any finite logits."""
     shifted = logits - logits.max(axis=-1, keepdims=True)
-    # The largest entry contributes exactly 1: log1p of the others keeps log s of a saturated
+    # The largest entries contribute exactly 1 each: log1p of the rest keeps log s of a saturated
     # token (−4e-18, say) instead of rounding it to 0.
-    top = shifted.argmax(axis=-1, keepdims=True)
-    others = np.exp(shifted)
-    np.put_along_axis(others, top, 0.0, axis=-1)
-    result: FloatArray = shifted - np.log1p(others.sum(axis=-1, keepdims=True))
+    largest = shifted == 0
+    rest = np.exp(shifted) * ~largest
+    excess = rest.sum(axis=-1, keepdims=True) + (largest.sum(axis=-1, keepdims=True) - 1)
+    result: FloatArray = shifted - np.log1p(excess)
     return result
 
 
@@ -54,7 +56,7 @@ class ScaledVector:
 
     def dense(self) -> FloatArray:
         """The vector itself, `(D,)`; underflows to zeros when `log_norm` is below about −745."""
-        return np.exp(self.log_norm) * self.direction if self.log_norm > -np.inf else self.direction
+        return math.exp(self.log_norm) * self.direction
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +69,7 @@ class PairwiseRisk:
         scores: `(n, T)` token scores `γ`.
         loss: the loss `ℓ`.
         owner, better, worse: `(P,)` input and tokens of each pair; `better` has the larger score.
+            Tokens are numbered through all inputs: token `t` of input `i` is `i·T + t`.
         log_gap: `(P,)` `log((γ_better − γ_worse)/n)`.
         key_gap: `(P, D)` `k_better − k_worse`.
     """
@@ -79,6 +82,17 @@ class PairwiseRisk:
     worse: IntArray
     log_gap: FloatArray
     key_gap: FloatArray
+
+    @cached_property
+    def key_gap_norms(self) -> FloatArray:
+        """Euclidean lengths of the key differences, `(P,)`."""
+        result: FloatArray = np.hypot.reduce(self.key_gap, axis=1)
+        return result
+
+    @property
+    def logit_scale(self) -> float:
+        """Logits per unit length of `p`: the longest key difference, 1 if no pair moves."""
+        return float(self.key_gap_norms.max()) if self.key_gap_norms.size else 1.0
 
     @classmethod
     def of(cls, keys: FloatArray, scores: FloatArray, loss: Loss) -> PairwiseRisk:
@@ -97,8 +111,8 @@ class PairwiseRisk:
             scores=scores,
             loss=loss,
             owner=owner[moves],
-            better=better[moves],
-            worse=worse[moves],
+            better=(owner * tokens + better)[moves],
+            worse=(owner * tokens + worse)[moves],
             log_gap=np.log(gap[moves]) - np.log(n),
             key_gap=key_gap[moves],
         )
@@ -122,11 +136,7 @@ class PairwiseRisk:
 
     def margins(self, log_attention: FloatArray) -> FloatArray:
         """`γ_iᵀ s_i`, `(n,)`, between the smallest and the largest score of each input."""
-        # Relative to the best-attended token, so that a saturated margin is that score exactly.
-        top = log_attention.argmax(axis=1)[:, None]
-        reference = np.take_along_axis(self.scores, top, axis=1)
-        excess = (np.exp(log_attention) * (self.scores - reference)).sum(axis=1)
-        result: FloatArray = reference[:, 0] + excess
+        result: FloatArray = (np.exp(log_attention) * self.scores).sum(axis=1)
         return result
 
     def log_pair_weights(self, log_attention: FloatArray) -> FloatArray:
@@ -134,8 +144,8 @@ class PairwiseRisk:
         log_slope = self.loss.log_abs_slope(self.margins(log_attention))
         result: FloatArray = (
             log_slope[self.owner]
-            + log_attention[self.owner, self.better]
-            + log_attention[self.owner, self.worse]
+            + log_attention.ravel()[self.better]
+            + log_attention.ravel()[self.worse]
             + self.log_gap
         )
         return result
@@ -150,11 +160,10 @@ class PairwiseRisk:
         shift = float(log_weights.max())
         weights = np.exp(log_weights - shift)
         total = weights @ self.key_gap
-        norm = float(np.linalg.norm(total))
+        norm = math.hypot(*total.tolist())  # Squares of entries may underflow.
         if norm == 0.0:
             return ScaledVector(np.zeros_like(total), -np.inf, 0.0)
-        largest = float(weights @ np.linalg.norm(self.key_gap, axis=1))
-        return ScaledVector(total / norm, shift + float(np.log(norm)), norm / largest)
+        return ScaledVector(total / norm, shift + math.log(norm), norm / float(weights @ self.key_gap_norms))
 
     def descent_jacobian(self, p: FloatArray) -> tuple[ScaledVector, FloatArray]:
         """`−∇L(p)` and its Jacobian `(D, D)` divided by `‖∇L(p)‖`.
@@ -169,13 +178,10 @@ class PairwiseRisk:
         attention = np.exp(log_attention)
         margins = self.margins(log_attention)
         centred = self.keys - np.einsum("it,itd->id", attention, self.keys)[:, None]
-        margin_gradient = np.einsum(
-            "it,it,itd->id", attention, self.scores - margins[:, None], centred
-        )
+        margin_gradient = np.einsum("it,it,itd->id", attention, self.scores - margins[:, None], centred)
         rate = self.loss.log_slope_rate(margins)[:, None] * margin_gradient
-        log_weight_gradient = (
-            rate[self.owner] + centred[self.owner, self.better] + centred[self.owner, self.worse]
-        )
+        flat = centred.reshape(self.scores.size, centred.shape[2])
+        log_weight_gradient = rate[self.owner] + flat[self.better] + flat[self.worse]
         scale = descent.log_norm if descent.log_norm > -np.inf else 0.0
         weights = np.exp(log_weights - scale)
         jacobian: FloatArray = (self.key_gap * weights[:, None]).T @ log_weight_gradient

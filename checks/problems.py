@@ -43,9 +43,7 @@ class SelectionProblem:
     scores: FloatArray
     loss: Loss = LOGISTIC
 
-    def __init__(
-        self, keys: npt.ArrayLike, scores: npt.ArrayLike, loss: Loss = LOGISTIC
-    ) -> None:
+    def __init__(self, keys: npt.ArrayLike, scores: npt.ArrayLike, loss: Loss = LOGISTIC) -> None:
         keys = finite_array(keys, "keys", ("n", "T", "D"))
         scores = finite_array(scores, "scores", ("n", "T"))
         if scores.shape != keys.shape[:2]:
@@ -125,8 +123,7 @@ class SelectionProblem:
 
     def __repr__(self) -> str:
         return (
-            f"SelectionProblem(keys={_nested(self.keys)}, scores={_nested(self.scores)}, "
-            f"loss={self.loss!r})"
+            f"SelectionProblem(keys={_nested(self.keys)}, scores={_nested(self.scores)}, loss={self.loss!r})"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -179,15 +176,12 @@ class JointProblem:
     ) -> None:
         tokens = finite_array(tokens, "tokens", ("n", "T", "d"))
         if tokens.shape[1] < 2:
-            raise ValueError(
-                f"tokens: got T = 1 token per input (shape {tokens.shape}), expected at least 2"
-            )
+            raise ValueError(f"tokens: got T = 1 token per input (shape {tokens.shape}), expected at least 2")
         labels = _labels(labels, len(tokens))
         keys = tokens if keys is None else finite_array(keys, "keys", ("n", "T", "D"))
         if keys.shape[:2] != tokens.shape[:2]:
             raise ValueError(
-                f"keys: got shape {keys.shape}, expected (n, T) = {tokens.shape[:2]} "
-                "to match the tokens"
+                f"keys: got shape {keys.shape}, expected (n, T) = {tokens.shape[:2]} to match the tokens"
             )
         object.__setattr__(self, "tokens", tokens)
         object.__setattr__(self, "labels", labels)
@@ -316,9 +310,7 @@ def _labels(value: npt.ArrayLike, n: int) -> FloatArray:
     return labels
 
 
-def _check_fields(
-    data: Any, where: str, *, required: tuple[str, ...], optional: tuple[str, ...]
-) -> None:
+def _check_fields(data: Any, where: str, *, required: tuple[str, ...], optional: tuple[str, ...]) -> None:
     if not isinstance(data, Mapping):
         raise ValueError(f"{where}: got {type(data).__name__}, expected an object with {required}")
     for field in required:

@@ -27,6 +27,10 @@ _LOGIT_TOLERANCE = 1e-3
 # Steps are cut at the next point where the dominant terms change (see `_reach`), but never below
 # this many logits, a range on which the error estimate sees every feature of the field.
 _LOGIT_FEATURE = 0.3
+# Two terms within e^-3 of each other that close in by less than 1 % of the fastest possible rate are in
+# balance (support vectors change places by rounding all the time): no step is cut for them.
+_BALANCED_LOGITS = 3.0
+_BALANCED_RATE = 1e-2
 # Below this cancellation ratio the unit field turns quickly: Newton takes over. At distance δ from a
 # stationary point the ratio is about δ times the logit scale, so it is met from the basin.
 _NEWTON_RATIO = 1e-2
@@ -68,9 +72,7 @@ def gradient_flow(problem: SelectionProblem, start: npt.ArrayLike, to_norm: floa
         stationary = StationaryPoint(
             fixed + basis @ stationary.point, stationary.residual, stationary.attracting
         )
-    return Path(
-        problem, "gradient flow", points, np.array(curve.log_times), None, curve.end, stationary
-    )
+    return Path(problem, "gradient flow", points, np.array(curve.log_times), None, curve.end, stationary)
 
 
 def span(rows: FloatArray) -> FloatArray:
@@ -94,8 +96,7 @@ class _Curve:
         self.log_times: list[float] = [-math.inf]
         self.end: End = "budget"
         self.stationary: StationaryPoint | None = None
-        lengths = np.linalg.norm(self.pairs.key_gap, axis=1)
-        self.logit_scale = float(lengths.max()) if lengths.size else 1.0
+        self.logit_scale = self.pairs.logit_scale
 
     def run(self, to_norm: float) -> None:
         unit = 1 / self.logit_scale
@@ -129,11 +130,7 @@ class _Curve:
         length = float(np.linalg.norm(z - self.z))
         after = self.pairs.descent(z)
         self.log_times.append(
-            float(
-                np.logaddexp(
-                    self.log_times[-1], _log_duration(length, descent.log_norm, after.log_norm)
-                )
-            )
+            float(np.logaddexp(self.log_times[-1], _log_duration(length, descent.log_norm, after.log_norm)))
         )
         self.z = z
         self.points.append(z)
@@ -152,19 +149,17 @@ class _Curve:
         top = logits.argmax(axis=1)[:, None]
         behind = np.take_along_axis(logits, top, axis=1) - logits
         closing = rates - np.take_along_axis(rates, top, axis=1)
-        reach = _first_crossing(behind, closing)
+        reach = _first_crossing(behind, closing, self.logit_scale)
         log_attention = pairs.log_attention(self.z)
         weights = pairs.log_pair_weights(log_attention)
         # d log s_t = rate_t − (mean rate under s); the loss factor varies slowly in comparison.
         attention_rates = rates - (np.exp(log_attention) * rates).sum(axis=1, keepdims=True)
-        weight_rates = (
-            attention_rates[pairs.owner, pairs.better] + attention_rates[pairs.owner, pairs.worse]
-        )
+        weight_rates = attention_rates.ravel()[pairs.better] + attention_rates.ravel()[pairs.worse]
         heaviest = int(weights.argmax())
         return min(
             reach,
             _first_crossing(
-                weights[heaviest] - weights, weight_rates - weight_rates[heaviest]
+                weights[heaviest] - weights, weight_rates - weight_rates[heaviest], self.logit_scale
             ),
         )
 
@@ -189,15 +184,12 @@ class _Curve:
 def newton(pairs: PairwiseRisk, z: FloatArray, reach: float) -> StationaryPoint | None:
     """Newton's method for a zero of the gradient within distance `reach` of `z`, or `None`.
 
-    Accepts a point when the gradient's terms cancel to their rounding: each weight carries a
-    relative error of a few eps from its sum of `P` terms and from the rounding of logits.
+    Accepts a point when the terms of the gradient cancel to their rounding.
     """
-    start, lengths = z, np.linalg.norm(pairs.key_gap, axis=1)
-    eps = float(np.finfo(float).eps)
+    start = z
     for _ in range(30):
         descent, jacobian = pairs.descent_jacobian(z)
-        rounding = 8 * eps * (lengths.size + float(np.linalg.norm(z)) * float(lengths.max()))
-        if descent.cancellation <= rounding:
+        if descent.cancellation <= cancellation_rounding(pairs, z):
             return StationaryPoint(z, descent.cancellation, is_attracting(pairs, z))
         try:
             z = z - np.linalg.solve(jacobian, descent.direction)
@@ -206,6 +198,17 @@ def newton(pairs: PairwiseRisk, z: FloatArray, reach: float) -> StationaryPoint 
         if not np.linalg.norm(z - start) <= reach:
             return None
     return None
+
+
+def cancellation_rounding(pairs: PairwiseRisk, z: FloatArray) -> float:
+    """Cancellation ratio below which a gradient at `z` cannot be told from zero.
+
+    Each weight carries a relative error of a few eps from the `P` terms summed and from the logits.
+    """
+    if len(pairs.key_gap) == 0:
+        return 0.0
+    logits = float(np.linalg.norm(z)) * pairs.logit_scale
+    return 8 * float(np.finfo(float).eps) * (len(pairs.key_gap) + logits)
 
 
 def is_attracting(pairs: PairwiseRisk, z: FloatArray) -> bool:
@@ -218,8 +221,9 @@ def is_attracting(pairs: PairwiseRisk, z: FloatArray) -> bool:
     return bool(eigenvalues[0] > 1e-10 * abs(eigenvalues[-1]))
 
 
-def _first_crossing(behind: FloatArray, closing: FloatArray) -> float:
-    ahead = closing > 0
+def _first_crossing(behind: FloatArray, closing: FloatArray, fastest: float) -> float:
+    """Distance at which the first of the terms that are `behind` takes the lead."""
+    ahead = closing > np.where(behind > _BALANCED_LOGITS, 0.0, _BALANCED_RATE * fastest)
     return float((behind[ahead] / closing[ahead]).min()) if ahead.any() else math.inf
 
 

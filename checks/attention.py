@@ -130,6 +130,16 @@ class PairwiseRisk:
             key_gap=self.key_gap @ basis,
         )
 
+    @cached_property
+    def _flat_keys(self) -> FloatArray:
+        result: FloatArray = self.keys.reshape(self.scores.size, -1)
+        return result
+
+    @cached_property
+    def _gaps_and_norms(self) -> FloatArray:
+        result: FloatArray = np.column_stack([self.key_gap, self.key_gap_norms])
+        return result
+
     def log_attention(self, p: FloatArray) -> FloatArray:
         """`log s_it`, `(n, T)`."""
         return log_softmax(self.keys @ p)
@@ -139,31 +149,34 @@ class PairwiseRisk:
         result: FloatArray = (np.exp(log_attention) * self.scores).sum(axis=1)
         return result
 
-    def log_pair_weights(self, log_attention: FloatArray) -> FloatArray:
+    def log_pair_weights(self, p: FloatArray) -> FloatArray:
         """`(P,)` logarithm of the positive weight of each key difference in `−∇L`."""
-        log_slope = self.loss.log_abs_slope(self.margins(log_attention))
-        result: FloatArray = (
-            log_slope[self.owner]
-            + log_attention.ravel()[self.better]
-            + log_attention.ravel()[self.worse]
-            + self.log_gap
-        )
+        # Trainers spend their time in the next ten lines: reductions are called as ufuncs, and the
+        # logarithm of the softmax denominator is taken once for both factors of each pair.
+        logits = (self._flat_keys @ p).reshape(self.scores.shape)
+        shifted = logits - np.maximum.reduce(logits, axis=1, keepdims=True)
+        unnormalised = np.exp(shifted)
+        total = np.add.reduce(unnormalised, axis=1)
+        margins = np.add.reduce(unnormalised * self.scores, axis=1) / total
+        of_input = self.loss.log_abs_slope(margins) - 2 * np.log(total)
+        flat = shifted.ravel()
+        result: FloatArray = of_input[self.owner] + flat[self.better] + flat[self.worse] + self.log_gap
         return result
 
     def descent(self, p: FloatArray) -> ScaledVector:
         """`−∇L(p)` with its scale kept apart, exact in direction at any norm of `p`."""
-        return self._sum(self.log_pair_weights(self.log_attention(p)))
+        return self._sum(self.log_pair_weights(p))
 
     def _sum(self, log_weights: FloatArray) -> ScaledVector:
         if log_weights.size == 0:
             return ScaledVector(np.zeros(self.keys.shape[2]), -np.inf, 0.0)
-        shift = float(log_weights.max())
-        weights = np.exp(log_weights - shift)
-        total = weights @ self.key_gap
+        shift = float(np.maximum.reduce(log_weights))
+        sums = np.exp(log_weights - shift) @ self._gaps_and_norms
+        total = sums[:-1]
         norm = math.hypot(*total.tolist())  # Squares of entries may underflow.
         if norm == 0.0:
             return ScaledVector(np.zeros_like(total), -np.inf, 0.0)
-        return ScaledVector(total / norm, shift + math.log(norm), norm / float(weights @ self.key_gap_norms))
+        return ScaledVector(total / norm, shift + math.log(norm), norm / float(sums[-1]))
 
     def descent_jacobian(self, p: FloatArray) -> tuple[ScaledVector, FloatArray]:
         """`−∇L(p)` and its Jacobian `(D, D)` divided by `‖∇L(p)‖`.
@@ -173,7 +186,7 @@ class PairwiseRisk:
         Where the gradient vanishes exactly, the Jacobian is returned unscaled.
         """
         log_attention = self.log_attention(p)
-        log_weights = self.log_pair_weights(log_attention)
+        log_weights = self.log_pair_weights(p)
         descent = self._sum(log_weights)
         attention = np.exp(log_attention)
         margins = self.margins(log_attention)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .problems import SelectionProblem
 
 # [MM] (arXiv 2306.13596), single-input experiments.
-_SINGLE_KEYS = [[[-0.1, 1], [1, 0], [0, 0]]]
+_SINGLE_KEYS: list[list[list[float]]] = [[[-0.1, 1], [1, 0], [0, 0]]]
 
 SINGLE_GLOBAL = SelectionProblem(_SINGLE_KEYS, [[1, 0.9, 0.9]])
 """Published: equal non-optimal scores, every start ends in the GMM direction."""
@@ -22,7 +22,7 @@ TWO_LIMITS = SelectionProblem([[[1, 0], [0, 0]], [[-2, 1], [0, 0]]], [[1, 0], [1
 Gradient descent from (2, 0) goes to (1, 0), from the origin to (1, 3).
 """
 
-STATIONARY_ONE_INPUT = SelectionProblem([[[1.125], [1], [0], [-1]]], [[1, -1, 0.875, 0]])
+STATIONARY_ONE_INPUT = SelectionProblem([[[1.125], [1.0], [0.0], [-1.0]]], [[1, -1, 0.875, 0]])
 """No Assumption B: an attracting finite stationary point at −0.2626, though ATT-SVM(opt) is feasible."""
 
 STATIONARY_TWO_INPUTS = SelectionProblem(

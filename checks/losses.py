@@ -53,14 +53,17 @@ class Loss(ABC):
 
 class _Logistic(Loss):
     def value(self, m: npt.ArrayLike) -> FloatArray:
-        return np.logaddexp(0.0, -np.asarray(m, dtype=float))
+        result: FloatArray = np.logaddexp(0.0, -np.asarray(m, dtype=float))
+        return result
 
     def log_abs_slope(self, m: npt.ArrayLike) -> FloatArray:
-        return -np.logaddexp(0.0, np.asarray(m, dtype=float))
+        result: FloatArray = -np.logaddexp(0.0, np.asarray(m, dtype=float))
+        return result
 
     def log_slope_rate(self, m: npt.ArrayLike) -> FloatArray:
         # −σ(m), through the stable logarithm of σ.
-        return -np.exp(-np.logaddexp(0.0, -np.asarray(m, dtype=float)))
+        result: FloatArray = -np.exp(-np.logaddexp(0.0, -np.asarray(m, dtype=float)))
+        return result
 
     def constants(self, lo: float, hi: float) -> tuple[float, float]:
         # ℓ'' peaks at 0 and falls on both sides; |ℓ'| decreases.
@@ -70,7 +73,8 @@ class _Logistic(Loss):
 
 class _Exponential(Loss):
     def value(self, m: npt.ArrayLike) -> FloatArray:
-        return np.exp(-np.asarray(m, dtype=float))
+        result: FloatArray = np.exp(-np.asarray(m, dtype=float))
+        return result
 
     def log_abs_slope(self, m: npt.ArrayLike) -> FloatArray:
         return -np.asarray(m, dtype=float)

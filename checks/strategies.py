@@ -161,7 +161,8 @@ def points_in_cone(draw: Draw, cone: Cone) -> FloatArray:
     stretch = 1 + draw(st.integers(0, 8)) / 8
     # A direction along the axis to rounding has no side to turn to.
     if length < 1e-6:
-        return cone.radius * stretch * cone.axis
+        on_axis: FloatArray = cone.radius * stretch * cone.axis
+        return on_axis
     # Turn by a share of the half-angle; the last step inwards keeps rounding inside.
     half_angle = math.acos(max(1 - cone.mu, -1.0))
     angle = share * half_angle * (1 - 1e-9)
@@ -216,8 +217,7 @@ def _keys(
             unique_by=(lambda a: tuple(a)) if distinct else None,
         )
     )
-    keys = np.insert(optimal - np.array(gaps), best, optimal, axis=0)
-    return keys
+    return np.insert(optimal - np.array(gaps), best, optimal, axis=0)
 
 
 def _in_front(difference: FloatArray, normal: FloatArray, least: float) -> FloatArray:

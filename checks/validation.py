@@ -60,6 +60,18 @@ def count(value: Any, name: str) -> int:
     Raises:
         ValueError: it is not one.
     """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+    number = whole(value, name)
+    if number < 1:
         raise ValueError(f"{name}: got {value!r}, expected a whole number of at least 1")
+    return number
+
+
+def whole(value: Any, name: str) -> int:
+    """Return `value` as an int.
+
+    Raises:
+        ValueError: it is not one.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise ValueError(f"{name}: got {value!r}, expected a whole number")
     return int(value)

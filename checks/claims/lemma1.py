@@ -56,4 +56,9 @@ def lemma1(
     expect(follows(weights, predicted))
 
 
-control(lemma1, drops="the step ratio", step_ratio=st.just(2))
+control(
+    lemma1,
+    drops="the step ratio",
+    joint=attst.joint_problems(n=(1, 2), tokens=(2, 3), dim=(1, 2)),
+    step_ratio=st.just(2),
+)

@@ -44,5 +44,8 @@ control(
 control(
     norm_diverges,
     drops="feasibility",
-    problem=attst.selection_problems(n=(1, 3), tokens=(2, 4), dim=(1, 3), equal_nonoptimal=True),
+    # Distinct keys: where all keys of an input coincide there is nothing to learn, and nothing to see.
+    problem=attst.selection_problems(
+        n=(2, 3), tokens=2, dim=(1, 2), equal_nonoptimal=True, general_position=True
+    ),
 )

@@ -15,6 +15,7 @@ from .. import (
     gradient_descent,
 )
 from .. import strategies as attst
+from ..claim import ArgumentSource
 from ..cones import Cone
 from ..validation import FloatArray
 
@@ -22,7 +23,7 @@ from ..validation import FloatArray
 _STEPS = 200
 
 
-def _axis_cones(mu: float, radius: float):  # type: ignore[no-untyped-def]
+def _axis_cones(mu: float, radius: float) -> ArgumentSource:
     def cones(problem: SelectionProblem, alpha: tuple[int, ...]) -> st.SearchStrategy[Cone]:
         return st.just(Cone(att_svm(problem, alpha).vector, mu, radius))
 

@@ -150,10 +150,10 @@ class _Curve:
         behind = np.take_along_axis(logits, top, axis=1) - logits
         closing = rates - np.take_along_axis(rates, top, axis=1)
         reach = _first_crossing(behind, closing, self.logit_scale)
-        log_attention = pairs.log_attention(self.z)
-        weights = pairs.log_pair_weights(log_attention)
+        attention = np.exp(pairs.log_attention(self.z))
+        weights = pairs.log_pair_weights(self.z)
         # d log s_t = rate_t − (mean rate under s); the loss factor varies slowly in comparison.
-        attention_rates = rates - (np.exp(log_attention) * rates).sum(axis=1, keepdims=True)
+        attention_rates = rates - (attention * rates).sum(axis=1, keepdims=True)
         weight_rates = attention_rates.ravel()[pairs.better] + attention_rates.ravel()[pairs.worse]
         heaviest = int(weights.argmax())
         return min(

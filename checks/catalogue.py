@@ -1,0 +1,152 @@
+"""Everything that can be verified, by id; and claim files from outside."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import sys
+from collections.abc import Iterator, Sequence
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+
+import theory
+
+from .claim import Claim, Control
+from .proofs import FalseVariant, Proof
+from .trial import describe
+
+Check = Claim | Control | Proof | FalseVariant
+Target = str | Path | Claim | Control
+
+
+class TargetError(ValueError):
+    """A target cannot be verified; the message names it and what was expected."""
+
+
+@cache
+def built_in() -> tuple[Claim | Proof, ...]:
+    """The catalogue: symbolic statements, then claims."""
+    from .claims import CLAIMS  # The claims import the package that this module is part of.
+
+    return (*map(Proof, theory.catalogue()), *CLAIMS)
+
+
+def resolve(targets: Sequence[Target]) -> list[Check]:
+    """The checks that targets name, each claim followed by its controls; all built-in ones by default.
+
+    Args:
+        targets: ids of statements, claims or controls, claim files, or claims.
+
+    Raises:
+        TargetError: an id is unknown, a file cannot be used, or two claims have the same id.
+    """
+    found: dict[str, Check] = {}
+    for target in targets:
+        for check in _checks(target):
+            other = found.setdefault(check.id, check)
+            # Rows of a symbolic statement are built anew each time; only claims can clash.
+            if other is not check and isinstance(check, Claim | Control):
+                raise TargetError(
+                    f"{check.id}: defined twice, in {_place(other)} and {_place(check)}; "
+                    "expected one claim per id"
+                )
+    if not targets:
+        found = {check.id: check for check in _with_controls(built_in())}
+    return list(found.values())
+
+
+def find(id: str) -> Check:
+    """The built-in statement, claim or control of this id.
+
+    Raises:
+        TargetError: there is none; the message names similar ids.
+    """
+    known = {check.id: check for check in _with_controls(built_in())}
+    if id not in known:
+        near = difflib.get_close_matches(id, known, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else "`attcheck list` shows the ids"
+        raise TargetError(f"{id}: unknown id; {hint}")
+    return known[id]
+
+
+def load_claims(path: Path) -> list[Claim]:
+    """The claims that a Python file defines at module level, in order of definition.
+
+    Raises:
+        TargetError: the file is missing, its code raises, or it defines no claim.
+    """
+    module = _module_of(path.resolve(), path)
+    own = str(path.resolve())
+    claims = [value for value in vars(module).values() if isinstance(value, Claim) and value.file == own]
+    claims = list(dict.fromkeys(claims))  # An alias is not a second claim.
+    if not claims:
+        raise TargetError(f"{path}: defines no claims, expected at least one function decorated with @claim")
+    return claims
+
+
+def load_checks(path: Path) -> list[Claim | Control]:
+    """The claims of a file, each followed by its controls; raises as `load_claims` does."""
+    checks: list[Claim | Control] = []
+    for claim in load_claims(path):
+        checks += [claim, *claim.controls]
+    return checks
+
+
+_loaded: dict[Path, ModuleType] = {}
+
+
+def _module_of(path: Path, shown: Path) -> ModuleType:
+    if path in _loaded:
+        return _loaded[path]
+    if not path.is_file():
+        state = "is not a file" if path.exists() else "no such file"
+        raise TargetError(f"{shown}: {state}, expected a Python file with claims")
+    name = f"attcheck_claims_{sha256(str(path).encode()).hexdigest()[:12]}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise TargetError(f"{shown}: expected a Python file (name ending in .py)")
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses and pickle look a class's module up by name.
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except KeyboardInterrupt:
+        del sys.modules[name]
+        raise
+    # The file is code of the user's; SystemExit must not end the run either.
+    except BaseException as error:
+        del sys.modules[name]
+        raise TargetError(f"{shown}: {describe(error)}") from error
+    _loaded[path] = module
+    return module
+
+
+def _checks(target: Target) -> Iterator[Check]:
+    if isinstance(target, Claim):
+        yield from _with_controls([target])
+    elif isinstance(target, Control):
+        yield target
+    elif isinstance(target, Path) or (isinstance(target, str) and _looks_like_file(target)):
+        yield from load_checks(Path(target))
+    elif isinstance(target, str):
+        check = find(target)
+        yield from _with_controls([check]) if isinstance(check, Claim | Proof) else [check]
+    else:
+        raise TargetError(f"targets: got {target!r}, expected an id, a path or a claim")
+
+
+def _looks_like_file(target: str) -> bool:
+    return target.endswith(".py") or Path(target).is_file()
+
+
+def _with_controls(checks: Sequence[Claim | Proof]) -> Iterator[Check]:
+    for check in checks:
+        yield check
+        yield from check.controls
+
+
+def _place(check: Check) -> str:
+    file = getattr(check, "file", None)
+    return file or "the built-in catalogue"

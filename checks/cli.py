@@ -1,0 +1,278 @@
+"""The command line: `attcheck verify | list | show | replay | derive | figures`.
+
+Bad input gets one line that names what came and what was expected, and exit status 2.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from hypothesis.strategies import SearchStrategy
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+import theory
+
+from .catalogue import Check, TargetError, built_in, find
+from .claim import ArgumentSource, Claim, Control
+from .figures import FIGURES, draw
+from .proofs import FalseVariant, Proof
+from .replay import replay as replay_file
+from .report import LiveProgress, print_verdicts, results_document
+from .runner import PROFILES, available_cores
+from .runner import verify as run_verify
+from .store import DEFAULT_STORE, CounterexampleError, write_atomically
+from .verdict import exit_status
+
+_INTERRUPTED = 130  # What a shell reports for a program ended by Ctrl-C.
+_PLAIN_WIDTH = 120  # Columns when the output is not a terminal.
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    try:
+        status = cli.main(prog_name="attcheck", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message(), file=sys.stderr)
+        status = 2
+    except click.ClickException as error:
+        status = _fail(error.format_message())
+    except (click.Abort, KeyboardInterrupt):
+        status = _INTERRUPTED
+    except BrokenPipeError:
+        # The reader of a pipe has gone (`attcheck list | head`); keep Python from flushing into it again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
+    sys.exit(status)
+
+
+def _fail(message: str) -> int:
+    line = " ".join(message.split())
+    print(f"attcheck: error: {line}", file=sys.stderr)
+    return 2
+
+
+def _console(stderr: bool = False) -> Console:
+    console = Console(stderr=stderr, highlight=False)
+    return console if console.is_terminal else Console(stderr=stderr, highlight=False, width=_PLAIN_WIDTH)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="attcheck", prog_name="attcheck")
+def cli() -> None:
+    """Verify claims about how softmax attention is optimised.
+
+    Exit status: 0 everything as expected; 1 something refuted that should hold, or a control not
+    refuted; 2 usage or bad input; 3 only vacuous or undecided results in the way.
+    """
+
+
+@cli.command()
+@click.argument("targets", nargs=-1, metavar="[ID|FILE]...")
+@click.option("--examples", type=click.IntRange(min=1), help="Examples for each claim.")
+@click.option("--seed", type=int, default=0, show_default=True, help="The same seed, the same results.")
+@click.option(
+    "--profile",
+    type=click.Choice(list(PROFILES)),
+    default="quick",
+    show_default=True,
+    help=f"Examples for each claim: {', '.join(f'{name} {number}' for name, number in PROFILES.items())}.",
+)
+@click.option("--jobs", type=click.IntRange(min=1), help="Processes; the available cores if not given.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the results to a file.")
+@click.option(
+    "--store",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=DEFAULT_STORE,
+    show_default=True,
+    help="Folder for counterexamples.",
+)
+def verify(
+    targets: tuple[str, ...],
+    examples: int | None,
+    seed: int,
+    profile: str,
+    jobs: int | None,
+    json_file: Path | None,
+    store: Path,
+) -> int:
+    """Verify statements and claims by ID, or the claims in a FILE; by default the whole catalogue."""
+    if json_file is not None and not (json_file.absolute().parent.is_dir() and not json_file.is_dir()):
+        raise click.ClickException(f"--json: got {json_file}, expected a file in an existing folder")
+    interrupted = False
+    with LiveProgress(_console(stderr=True)) as progress:
+        try:
+            run_verify(
+                *targets,
+                examples=examples,
+                seed=seed,
+                profile=profile,
+                jobs=jobs or available_cores(),
+                store=store,
+                progress=progress,
+            )
+        except TargetError as error:
+            raise click.ClickException(str(error)) from error
+        except KeyboardInterrupt:
+            interrupted = True
+    verdicts = progress.in_order
+    print_verdicts(verdicts, _console())
+    if json_file is not None:
+        _write(json_file, results_document(verdicts, seed, interrupted))
+    if interrupted:
+        print(f"attcheck: interrupted, {len(verdicts)} results kept", file=sys.stderr)
+        return _INTERRUPTED
+    return exit_status(verdicts)
+
+
+@cli.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_checks(as_json: bool) -> int:
+    """List the statements and claims of the catalogue, with their controls."""
+    rows: list[dict[str, Any]] = [
+        {
+            "id": check.id,
+            "kind": "statement" if isinstance(check, Proof) else "claim",
+            "expected": check.expected,
+            "statement": check.statement,
+            "source": _source(check),
+            "controls": [control.id for control in check.controls],
+        }
+        for check in built_in()
+    ]
+    if as_json:
+        click.echo(json.dumps(rows, indent=1, ensure_ascii=False))
+        return 0
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("id", "kind", "controls", "statement"):
+        table.add_column(column, no_wrap=column != "statement")
+    for row in rows:
+        table.add_row(
+            *map(escape, (str(row["id"]), str(row["kind"]), str(len(row["controls"])), str(row["statement"])))
+        )
+    _console().print(table)
+    return 0
+
+
+@cli.command()
+@click.argument("id")
+def show(id: str) -> int:
+    """Show a statement, claim or control in full."""
+    check = _known(id)
+    console = _console()
+    lines = [("id", check.id), ("statement", check.statement), ("source", _source(check) or "none given")]
+    if isinstance(check, Claim):
+        lines += [("hypothesis", hypothesis) for hypothesis in check.hypotheses]
+    if isinstance(check, Proof):
+        lines += [("hypothesis", hypothesis) for hypothesis in check.of.hypotheses]
+        lines += [("LaTeX", check.of.latex)]
+    if isinstance(check, Claim | Control):
+        lines += [("draws", f"{name}: {_drawn_from(source)}") for name, source in check.arguments.items()]
+        lines += [("given", f"{len(check.examples)} examples")] if check.examples else []
+    lines += [("expected", check.expected)]
+    if isinstance(check, Claim | Proof):
+        lines += [("control", f"{control.id}: {control.statement}") for control in check.controls]
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    last = ""
+    for label, text in lines:
+        table.add_row("" if label == last else label, escape(text))
+        last = label
+    console.print(table)
+    return 0
+
+
+@cli.command()
+@click.argument("counterexample", type=click.Path(path_type=Path))
+@click.option("--claims", type=click.Path(path_type=Path), help="The claim file, if it is not where it was.")
+def replay(counterexample: Path, claims: Path | None) -> int:
+    """Run a saved COUNTEREXAMPLE again: exit status 1 if it still fails, 0 if it no longer does."""
+    try:
+        result = replay_file(counterexample, claims)
+    except (CounterexampleError, TargetError) as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"{result.check.id}: {result.counterexample.statement}")
+    for name, value in result.arguments.items():
+        click.echo(f"  {name} = {value!r}")
+    click.echo(f"then: {result.counterexample.why}")
+    click.echo(f"now:  {result.trial.outcome}{': ' + result.trial.why if result.trial.why else ''}")
+    if result.trial.outcome == "error":
+        raise click.ClickException(f"{result.check.id}: {result.trial.why}")
+    return 1 if result.trial.outcome == "failed" else 0
+
+
+@cli.command()
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the numeric re-checks.")
+def derive(ids: tuple[str, ...], seed: int) -> int:
+    """Derive symbolic statements step by step, each step with how it was established."""
+    checks = [_known(id) for id in ids] or built_in()
+    symbolic = [check for check in checks if isinstance(check, Proof | FalseVariant)]
+    for check in checks if ids else ():
+        if check not in symbolic:
+            raise click.ClickException(f"{check.id}: is a numeric claim, expected a symbolic statement")
+    proved = True
+    for check in symbolic:
+        for derivation in check.derivations:
+            report = derivation.check(seed)
+            proved = proved and report.status == "proved"
+            click.echo(theory.derivation_text(derivation, report))
+            click.echo()
+    return 0 if proved else 1
+
+
+@cli.command()
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("figures"),
+    show_default=True,
+    help="Folder for the pictures.",
+)
+def figures(ids: tuple[str, ...], out: Path) -> int:
+    """Run the published experiments again and draw them; by default all of them."""
+    try:
+        results = draw(ids or tuple(FIGURES), out)
+    except (ValueError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    for result in results:
+        click.echo(f"{result.id}: {result.picture}")
+        for reading in result.readings:
+            click.echo(f"  {reading}")
+    return 0 if all(result.ok for result in results) else 1
+
+
+def _known(id: str) -> Check:
+    try:
+        return find(id)
+    except TargetError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _source(check: Check) -> str:
+    of: Any = check.of if isinstance(check, Proof | FalseVariant) else check
+    return f"{check.source} (reading)" if getattr(of, "reading", False) else check.source
+
+
+def _drawn_from(source: ArgumentSource) -> str:
+    """A strategy as it prints itself, or a function with its parameters."""
+    if isinstance(source, SearchStrategy):
+        return repr(source)
+    return f"{getattr(source, '__name__', repr(source))}{inspect.signature(source)}"
+
+
+def _write(path: Path, document: dict[str, Any]) -> None:
+    try:
+        write_atomically(path, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    except OSError as error:
+        raise click.ClickException(f"--json: cannot write {path}: {error.strerror or error}") from error

@@ -1,0 +1,217 @@
+"""Counterexample files: JSON that keeps every bit, and reading them back."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .cones import Cone
+from .problems import JointProblem, SelectionProblem, array_from_json, array_to_json
+
+DEFAULT_STORE = Path(".attcheck") / "counterexamples"
+
+# Classes that a counterexample can hold, by the name under which a file knows them.
+_CLASSES: dict[str, Any] = {c.__name__: c for c in (SelectionProblem, JointProblem, Cone)}
+
+
+class CounterexampleError(ValueError):
+    """A counterexample file cannot be read; the message names the file, the field and what was expected."""
+
+
+class NotStorableError(TypeError):
+    """A value has no place in a counterexample file."""
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """A failing example as it stands in a file.
+
+    Attributes:
+        claim: id of the claim or control.
+        claim_file: the file that defines it, or `None` for a built-in claim.
+        statement: what was claimed.
+        arguments: the arguments, encoded (see `encode`).
+        decision: fields of the failing decision, or `None` after a plain assertion.
+        why: what failed, in one sentence.
+        seed: seed of the run.
+        origin: ``"given"`` or ``"found"``.
+    """
+
+    claim: str
+    claim_file: str | None
+    statement: str
+    arguments: dict[str, Any]
+    decision: dict[str, Any] | None
+    why: str
+    seed: int
+    origin: str
+
+
+def encode(value: Any, where: str = "value") -> Any:
+    """`value` in JSON terms; dyadic entries of arrays as fractions, everything else bit for bit.
+
+    Raises:
+        NotStorableError: `value`, or something in it, is of a type that files do not know.
+    """
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, np.generic):
+        return encode(value.item(), where)
+    if isinstance(value, float):
+        return value if np.isfinite(value) else {"type": "float", "value": repr(value)}
+    if isinstance(value, Fraction):
+        return {"type": "Fraction", "value": str(value)}
+    if isinstance(value, np.ndarray):
+        return _encode_array(value, where)
+    for name, kind in (("list", list), ("tuple", tuple)):
+        if type(value) is kind:
+            items = [encode(item, f"{where}[{k}]") for k, item in enumerate(value)]
+            return items if kind is list else {"type": name, "items": items}
+    if type(value) is dict and all(isinstance(key, str) for key in value):
+        return {"type": "dict", "items": {k: encode(item, f"{where}.{k}") for k, item in value.items()}}
+    name = type(value).__name__
+    if _CLASSES.get(name) is type(value):
+        return {"type": name, **value.to_dict()}
+    raise NotStorableError(f"{where}: a {type(value).__name__} cannot be written to a counterexample file")
+
+
+def decode(value: Any, where: str = "value") -> Any:
+    """The inverse of `encode`.
+
+    Raises:
+        ValueError: the encoding is malformed; the message starts with `where`.
+    """
+    if isinstance(value, list):
+        return [decode(item, f"{where}[{k}]") for k, item in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    kind = value.get("type")
+    fields = {name: item for name, item in value.items() if name != "type"}
+    if kind in _CLASSES:
+        return _CLASSES[kind].from_dict(fields, where)
+    readers: dict[str, Callable[[], Any]] = {
+        "float": lambda: float(fields["value"]),
+        "Fraction": lambda: Fraction(fields["value"]),
+        "array": lambda: _decode_array(fields, where),
+        "tuple": lambda: tuple(decode(fields["items"], f"{where}.items")),
+        "dict": lambda: {k: decode(item, f"{where}.{k}") for k, item in fields["items"].items()},
+    }
+    if kind not in readers:
+        known = ", ".join([*readers, *_CLASSES])
+        raise ValueError(f"{where}.type: got {kind!r}, expected one of {known}")
+    try:
+        return readers[kind]()
+    except KeyError as error:
+        raise ValueError(f"{where}.{error.args[0]}: missing in a value of type {kind}") from error
+    except (TypeError, AttributeError) as error:
+        raise ValueError(f"{where}: got fields that make no {kind}: {error}") from error
+
+
+def save(counterexample: Counterexample, folder: Path, severe: bool = False) -> Path:
+    """Write a counterexample to `folder`, under a name made of its claim.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    suffix = ".severe.json" if severe else ".json"
+    path = folder / (counterexample.claim.replace("/", "--") + suffix)
+    data = {
+        "claim": counterexample.claim,
+        "claim_file": counterexample.claim_file,
+        "statement": counterexample.statement,
+        "arguments": counterexample.arguments,
+        "decision": counterexample.decision,
+        "why": counterexample.why,
+        "seed": counterexample.seed,
+        "origin": counterexample.origin,
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("attcheck", "numpy", "scipy", "hypothesis")},
+        },
+    }
+    write_atomically(path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+    return path
+
+
+def load(path: Path) -> Counterexample:
+    """Read a counterexample file.
+
+    Raises:
+        CounterexampleError: it is missing, not JSON, or a field is missing or malformed.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CounterexampleError(f"{path}: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:
+        raise CounterexampleError(f"{path}: not JSON ({error}), expected a counterexample file") from error
+    if not isinstance(data, dict):
+        raise CounterexampleError(f"{path}: got {type(data).__name__}, expected a counterexample object")
+    optional_text = str | None
+    fields: dict[str, tuple[Any, str]] = {
+        "claim": (str, "the id of a claim"),
+        "claim_file": (optional_text, "a path, or null for a built-in claim"),
+        "statement": (str, "text"),
+        "arguments": (dict, "an object with a value for each argument"),
+        "decision": (dict | None, "an object or null"),
+        "why": (str, "text"),
+        "seed": (int, "a whole number"),
+        "origin": (str, '"given" or "found"'),
+    }
+    for name, (kind, expected) in fields.items():
+        if name not in data:
+            raise CounterexampleError(f"{path}: {name}: missing, expected {expected}")
+        if not isinstance(data[name], kind) or isinstance(data[name], bool):
+            raise CounterexampleError(f"{path}: {name}: got {data[name]!r}, expected {expected}")
+    return Counterexample(**{name: data[name] for name in fields})
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file so that it is either complete or as it was; makes its folder.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", text=True)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except BaseException:  # An interrupt must not leave the temporary file behind either.
+        os.unlink(temporary)
+        raise
+
+
+def decoded_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a counterexample as Python objects.
+
+    Raises:
+        ValueError: one is malformed; the message names it.
+    """
+    return {name: decode(value, f"arguments.{name}") for name, value in arguments.items()}
+
+
+def _encode_array(array: np.ndarray[Any, Any], where: str) -> Any:
+    if array.dtype == np.float64 and np.isfinite(array).all():
+        return {"type": "array", "values": array_to_json(array)}
+    if array.dtype.kind not in "iubf" or not np.isfinite(array).all():
+        raise NotStorableError(f"{where}: an array of {array.dtype} with such entries cannot be written")
+    return {"type": "array", "dtype": array.dtype.name, "values": array.tolist()}
+
+
+def _decode_array(fields: dict[str, Any], where: str) -> Any:
+    values, dtype = fields["values"], fields.get("dtype")
+    if dtype is not None:
+        return np.array(values, dtype=dtype)
+    return np.array(array_from_json(values, f"{where}.values"), dtype=np.float64)

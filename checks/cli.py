@@ -28,7 +28,7 @@ from .replay import replay as replay_file
 from .report import LiveProgress, print_verdicts, results_document
 from .runner import PROFILES, available_cores
 from .runner import verify as run_verify
-from .store import DEFAULT_STORE, CounterexampleError, write_atomically
+from .store import DEFAULT_STORE, CounterexampleError, argument_lines, readable_json, write_atomically
 from .verdict import exit_status
 
 _INTERRUPTED = 130  # What a shell reports for a program ended by Ctrl-C.
@@ -201,8 +201,8 @@ def replay(counterexample: Path, claims: Path | None) -> int:
     except (CounterexampleError, TargetError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"{result.check.id}: {result.counterexample.statement}")
-    for name, value in result.arguments.items():
-        click.echo(f"  {name} = {value!r}")
+    for line in argument_lines(result.counterexample.arguments):
+        click.echo(f"  {line}")
     click.echo(f"then: {result.counterexample.why}")
     click.echo(f"now:  {result.trial.outcome}{': ' + result.trial.why if result.trial.why else ''}")
     if result.trial.outcome == "error":
@@ -273,6 +273,6 @@ def _drawn_from(source: ArgumentSource) -> str:
 
 def _write(path: Path, document: dict[str, Any]) -> None:
     try:
-        write_atomically(path, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+        write_atomically(path, readable_json(document) + "\n")
     except OSError as error:
         raise click.ClickException(f"--json: cannot write {path}: {error.strerror or error}") from error

@@ -154,8 +154,8 @@ def follows(path: Path, predicted: FloatArray) -> Decision:
     error = float(np.linalg.norm(measured - expected, axis=1).max()) / scale
     # Each step adds a rounding error of a few eps and the following ones carry it on; descent with
     # steps up to 1/L stretches it in directions of negative curvature. Measured over 2,000 draws of
-    # 1,000 steps: at most 60 eps per step of the path.
-    tolerance = {"rounding": 1e3 * float(np.finfo(float).eps) * length}
+    # 1,000 steps: at most 4 eps per step of the path.
+    tolerance = {"rounding": 100 * float(np.finfo(float).eps) * length}
     outcome: Outcome = "yes" if error <= tolerance["rounding"] else "no"
     why = f"over {length} iterates the largest relative distance from the prediction is {error:.2g}"
     return Decision("follows", outcome, error, tolerance, "iterates", why)

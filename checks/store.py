@@ -20,6 +20,8 @@ from .problems import JointProblem, SelectionProblem, array_from_json, array_to_
 
 DEFAULT_STORE = Path(".attcheck") / "counterexamples"
 
+_LINE = 100  # Columns of a counterexample file.
+
 # Classes that a counterexample can hold, by the name under which a file knows them.
 _CLASSES: dict[str, Any] = {c.__name__: c for c in (SelectionProblem, JointProblem, Cone)}
 
@@ -139,7 +141,7 @@ def save(counterexample: Counterexample, folder: Path, severe: bool = False) -> 
             **{name: version(name) for name in ("attcheck", "numpy", "scipy", "hypothesis")},
         },
     }
-    write_atomically(path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+    write_atomically(path, readable_json(data) + "\n")
     return path
 
 
@@ -176,6 +178,23 @@ def load(path: Path) -> Counterexample:
     return Counterexample(**{name: data[name] for name in fields})
 
 
+def readable_json(value: Any, indent: str = "") -> str:
+    """JSON in which whatever fits on a line stands on one."""
+    flat = json.dumps(value, ensure_ascii=False)
+    if len(indent) + len(flat) <= _LINE or not isinstance(value, list | dict):
+        return flat
+    inner = indent + "  "
+    if isinstance(value, list):
+        lines, ends = [readable_json(item, inner) for item in value], "[]"
+    else:
+        lines = [
+            f"{json.dumps(key, ensure_ascii=False)}: {readable_json(item, inner)}"
+            for key, item in value.items()
+        ]
+        ends = "{}"
+    return f"{ends[0]}\n{inner}" + f",\n{inner}".join(lines) + f"\n{indent}{ends[1]}"
+
+
 def write_atomically(path: Path, text: str) -> None:
     """Write a file so that it is either complete or as it was; makes its folder.
 
@@ -200,6 +219,15 @@ def decoded_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
         ValueError: one is malformed; the message names it.
     """
     return {name: decode(value, f"arguments.{name}") for name, value in arguments.items()}
+
+
+def argument_lines(arguments: Mapping[str, Any]) -> list[str]:
+    """One line for each argument, as one would type it in Python.
+
+    Raises:
+        ValueError: one is malformed; the message names it.
+    """
+    return [f"{name} = {value!r}" for name, value in decoded_arguments(arguments).items()]
 
 
 def _encode_array(array: np.ndarray[Any, Any], where: str) -> Any:

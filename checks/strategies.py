@@ -23,6 +23,8 @@ from .selection import lmm_directions
 from .validation import FloatArray
 
 _LARGEST = 2  # Keys, key differences and score gaps stay within this many units.
+# Farther out the rounding of a logit, 1e-16 of its size, blurs attention weights by more than 1e-9.
+_FARTHEST = 1e7
 _LEAST_FLOAT_GAP = 1e-3  # Closest two distinct floats of a kind: ties are drawn on purpose only.
 
 Draw = Callable[..., Any]
@@ -172,9 +174,14 @@ def points_in_cone(draw: Draw, cone: Cone) -> FloatArray:
 
 
 def local_cones(problem: SelectionProblem, alpha: tuple[int, ...]) -> st.SearchStrategy[Cone]:
-    """Certified invariant cones `C_{μ,R(μ)}` around `p_mm(alpha)`, `μ` between `μ0/8` and `μ0`."""
+    """Certified invariant cones `C_{μ,R(μ)}` around `p_mm(alpha)`, `μ` between `μ0/8` and `μ0`.
+
+    Problems of tiny margin have none that starts within `_FARTHEST` logits; they are rejected.
+    """
     local = LocalCone(problem, alpha)
-    return st.integers(0, 7).map(lambda k: local.cone((8 - k) / 8 * local.mu0))
+    cones = [local.cone((8 - k) / 8 * local.mu0) for k in range(8)]
+    near = [cone for cone in cones if cone.radius * problem.pairs.logit_scale <= _FARTHEST]
+    return st.sampled_from(near) if near else st.nothing()
 
 
 def _range(value: tuple[int, int] | int, name: str, least: int) -> tuple[int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
@@ -13,6 +14,7 @@ from rich.table import Table
 from ..catalogue import Check
 from ..runner import Progress as RunProgress
 from ..search import Budget
+from ..store import argument_lines, load
 from ..verdict import Verdict
 
 _COLOURS = {
@@ -95,6 +97,8 @@ def print_verdicts(verdicts: Sequence[Verdict], console: Console) -> None:
             )
             console.print(f"  {escape(verdict.why)}", soft_wrap=True)
             if verdict.counterexample:
+                for line in argument_lines(load(Path(verdict.counterexample)).arguments):
+                    console.print(f"  {escape(line)}", soft_wrap=True)
                 console.print(f"  attcheck replay {escape(verdict.counterexample)}", soft_wrap=True)
     console.print(f"\n{_summary(verdicts)}")
 

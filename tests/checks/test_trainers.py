@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -141,7 +142,7 @@ def test_risk_never_rises_with_the_default_step(problem, data):
     start = data.draw(attst.starts(problem))
     path = gradient_descent(problem, start, steps=30)
     risks = [problem.risk(p) for p in path.points]
-    assert all(b <= a + 1e-15 * max(1, abs(a)) for a, b in zip(risks, risks[1:], strict=False))
+    assert all(b <= a + 1e-15 * max(1, abs(a)) for a, b in itertools.pairwise(risks))
 
 
 @given(problem=attst.selection_problems(separable=True, n=(1, 3), dim=(2, 4)), data=st.data())

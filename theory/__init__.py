@@ -1,0 +1,43 @@
+"""What is claimed and what is proved: statements for every size, and derivations checked line by line."""
+
+from .derivation import Derivation, DerivationReport, StepReport
+from .examination import TierMismatch, Witness
+from .loading import DerivationFileError, derivation_template, load_derivations
+from .normal_form import normal_form, proves_equal
+from .notation import DerivationError, Index, Unspecified, array, at, delta, mean, partial, scalar, total
+from .render import derivation_markdown, derivation_text, derivations_markdown, statements_markdown
+from .softmax import softmax
+from .statement import Statement, StatementReport, Variant
+from .statements import catalogue
+
+__all__ = [
+    "Derivation",
+    "DerivationError",
+    "DerivationFileError",
+    "DerivationReport",
+    "Index",
+    "Statement",
+    "StatementReport",
+    "StepReport",
+    "TierMismatch",
+    "Unspecified",
+    "Variant",
+    "Witness",
+    "array",
+    "at",
+    "catalogue",
+    "delta",
+    "derivation_markdown",
+    "derivation_template",
+    "derivation_text",
+    "derivations_markdown",
+    "load_derivations",
+    "mean",
+    "normal_form",
+    "partial",
+    "proves_equal",
+    "scalar",
+    "softmax",
+    "statements_markdown",
+    "total",
+]

@@ -1,0 +1,276 @@
+"""One equation or one sign: proved for every size, supported at some sizes, or refuted at a point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from random import Random
+from typing import Any, Literal
+
+import mpmath
+from sympy import Expr, Integer, Symbol
+
+from .calculus import free_indices
+from .evaluation import STAND_INS, Cell, Decimal50, Scope, Undecided
+from .normal_form import proves_equal
+from .notation import Applied, DerivationError, Index
+from .residues import Formal
+from .signs import shown_nonnegative
+
+Status = Literal["proved", "supported", "refuted"]
+Tier = Literal["normal form", "sign certificate", "explicit sizes", "evaluation"]
+
+EXPLICIT_SIZES: Mapping[str, int] = {"n": 2, "T": 3}
+"""Sizes of the independent checks; every other size is 2. At n = 1, T = 2 or d = 1 a lost 1/n, a transposed
+Jacobian and a wrong index go unseen."""
+_OTHER_SIZE = 2
+
+_LADDER = ((1, 2, 1), (2, 2, 1), (1, 3, 1), (1, 2, 2), (2, 2, 2), (2, 3, 2), (3, 4, 3))
+"""(n, T, every other size) at which a witness is looked for, the smallest first: a person is to check it."""
+_POINTS_PER_SIZE = 2
+_CHECK_POINTS = 1
+_MAX_INDEX_VALUES = 12
+
+_DIGITS = 50
+_RELATIVE = mpmath.mpf(10) ** -30
+"""Smallest relative difference that counts. Rounding and differencing leave 1e-45 or less at 50 digits."""
+_STABLE = mpmath.mpf(10) ** -6
+"""A true difference changes by less than this share of itself when the precision is doubled; rounding and
+differencing errors fall by twenty orders of magnitude or more."""
+
+
+class TierMismatch(AssertionError):  # noqa: N818  (a fault of the package, not of an input)
+    """The normal form proved an equation that evaluation contradicts: a fault of the prover."""
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A point at which two sides differ, or at which one is negative (`right` is empty then).
+
+    It is small, and its numbers are short enough to check it by hand.
+    """
+
+    sizes: dict[str, int]
+    indices: dict[str, int]
+    values: dict[str, str]
+    left: str
+    right: str
+    why: str
+
+    @property
+    def text(self) -> str:
+        """One line: where, and the two values."""
+        parts = [f"{name} = {value}" for name, value in (*self.sizes.items(), *self.indices.items())]
+        parts += [f"{name} = {value}" for name, value in self.values.items()]
+        outcome = f"{self.left} before, {self.right} after" if self.right else self.left
+        return f"at {', '.join(parts)}: {outcome} ({self.why})"
+
+
+def examine(left: Expr, right: Expr, seed: int = 0) -> tuple[Status, Tier, Witness | None]:
+    """How the equation ``left = right`` stands: proved, supported at some sizes, or refuted by a witness."""
+    if proves_equal(left, right):
+        _confirm(left, right, seed)
+        return "proved", "normal form", None
+    witness = find_witness(left, right, seed)
+    if witness is not None:
+        return "refuted", "evaluation", witness
+    if formally_equal(left, right, seed):
+        return "supported", "explicit sizes", None
+    return "supported", "evaluation", None
+
+
+def examine_sign(expression: Expr, seed: int = 0) -> tuple[Status, Tier, Witness | None]:
+    """How the claim stands that an expression is nowhere negative."""
+    certified = shown_nonnegative(expression)
+    witness = find_witness(expression, None, seed)
+    if certified and witness is not None:
+        raise TierMismatch(f"certified to be nonnegative, but negative {witness.text}")
+    if certified:
+        return "proved", "sign certificate", None
+    return ("supported" if witness is None else "refuted"), "evaluation", witness
+
+
+def _confirm(left: Expr, right: Expr, seed: int) -> None:
+    names = size_names(left, right)
+    sizes = explicit_sizes(names)
+    if formally_equal(left, right, seed) is False:
+        raise TierMismatch(f"proved, but different as rational functions at {sizes}: {left} and {right}")
+    random, seen = Random(seed), False
+    for _ in range(_CHECK_POINTS):
+        for _, witness in _differences(left, right, sizes, _Point(random), "sin x + exp x"):
+            seen = True
+            if witness is not None:
+                raise TierMismatch(f"proved, but different {witness.text}")
+    if not seen:
+        raise DerivationError(f"no point found at which both sides have a value: {left} and {right}")
+
+
+def formally_equal(left: Expr, right: Expr, seed: int = 0) -> bool | None:
+    """Equality at the explicit sizes as rational functions; or None if unreadable."""
+    sizes = explicit_sizes(size_names(left, right))
+    ring = Formal(sizes, seed)
+    try:
+        for scope in _scopes(left, right, sizes, Random(seed)):
+            if ring.value(left, scope).parts != ring.value(right, scope).parts:
+                return False
+    except Undecided:
+        return None
+    return True
+
+
+def find_witness(left: Expr, right: Expr | None, seed: int = 0) -> Witness | None:
+    """A small point at which the two sides differ beyond rounding, or None.
+
+    Without a right side: a small point at which the left side is negative.
+
+    Raises:
+        DerivationError: there is no point at which the sides have a value.
+    """
+    random, names, seen = Random(seed), size_names(left, *_present(right)), False
+    for n, tokens, other in _LADDER:
+        sizes = {name: {"n": n, "T": tokens}.get(name, other) for name in names}
+        for stand_in in STAND_INS:
+            for _ in range(_POINTS_PER_SIZE):
+                point = _Point(random)
+                for scope, witness in _differences(left, right, sizes, point, stand_in):
+                    seen = True
+                    if witness is not None:
+                        return _shrunk(left, right, scope, point, stand_in, witness)
+    if not seen:
+        sides = " and ".join(map(str, (left, *_present(right))))
+        raise DerivationError(f"no point found at which there is a value of {sides}")
+    return None
+
+
+def _present(right: Expr | None) -> tuple[Expr, ...]:
+    return () if right is None else (right,)
+
+
+class _Point:
+    """Values of cells, drawn when they are first asked for: short decimals other than 0."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.values: dict[Cell, str] = {}
+        self.positive: set[Cell] = set()
+
+    def __call__(self, cell: Cell, symbol: Symbol | None) -> str:
+        if cell not in self.values:
+            tenths = self.random.choice([k for k in range(-20, 21) if k])
+            if symbol is not None and symbol.is_positive:
+                self.positive.add(cell)
+                tenths = abs(tenths)
+            self.values[cell] = f"{tenths / 10:g}"
+        return self.values[cell]
+
+
+def _differences(
+    left: Expr, right: Expr | None, sizes: Mapping[str, int], point: _Point, stand_in: str
+) -> Iterator[tuple[Scope, Witness | None]]:
+    """For each choice of the free indices at one point: the witness, or None where the sides agree."""
+    for scope in _scopes(left, right, sizes, point.random):
+        try:
+            yield scope, difference_at(left, right, sizes, scope, point, stand_in)
+        except Undecided:
+            continue
+
+
+def _shrunk(
+    left: Expr, right: Expr | None, scope: Scope, point: _Point, stand_in: str, witness: Witness
+) -> Witness:
+    """A witness at the same sizes with as many zeros and ones as will do."""
+    for cell, drawn in list(point.values.items()):
+        for simple in ("1",) if cell in point.positive else ("0", "1", "-1"):
+            point.values[cell] = simple
+            try:
+                smaller = difference_at(left, right, witness.sizes, scope, point, stand_in)
+            except Undecided:
+                smaller = None
+            if smaller is not None:
+                witness = smaller
+                break
+            point.values[cell] = drawn
+    return witness
+
+
+def difference_at(
+    left: Expr,
+    right: Expr | None,
+    sizes: Mapping[str, int],
+    scope: Scope,
+    value: Any,
+    stand_in: str = "sin x + exp x",
+) -> Witness | None:
+    """The witness that the two sides differ at one point, or None if they agree there up to rounding.
+
+    Without a right side: the witness that the left side is negative.
+    """
+    other = Integer(0) if right is None else right
+    applied = left.atoms(Applied) | other.atoms(Applied)
+    functions = dict(sorted((part.label, part.slot is not None) for part in applied))
+    used: dict[Cell, str] = {}
+
+    def recorded(cell: Cell, symbol: Symbol | None) -> str:
+        used[cell] = value(cell, symbol)
+        return used[cell]
+
+    results = []
+    for digits in (_DIGITS, 2 * _DIGITS):
+        with mpmath.workdps(digits):
+            point = Decimal50(sizes, recorded, stand_in, list(functions))
+            results.append((point.value(left, scope), point.value(other, scope)))
+    with mpmath.workdps(2 * _DIGITS):
+        coarse, fine = (a - b for a, b in results)
+        scale = max(map(abs, results[1]))
+        if abs(fine) <= _RELATIVE * scale or abs(fine - coarse) > _STABLE * abs(fine):
+            return None
+        if right is None and fine > 0:
+            return None
+    taken = ", ".join(point.described(label, stand_in, vector) for label, vector in functions.items())
+    return Witness(
+        sizes=dict(sizes),
+        indices={index.name: place for index, place in scope.items()},
+        values={_shown(cell): text for cell, text in sorted(used.items())},
+        left=mpmath.nstr(results[1][0], 6),
+        right="" if right is None else mpmath.nstr(results[1][1], 6),
+        why=f"with {taken}" if taken else f"the {'sign' if right is None else 'value'} is wrong",
+    )
+
+
+def _scopes(
+    left: Expr, right: Expr | None, sizes: Mapping[str, int], random: Random
+) -> list[dict[Index, int]]:
+    """Choices of values for the free indices: all of them, or a random dozen."""
+    expressions = (left, *_present(right))
+    free = sorted(
+        {index for part in expressions for index in free_indices(part)}, key=lambda index: index.name
+    )
+    extents = [
+        int(index.size) if isinstance(index.size, Integer) else sizes[index.size.name] for index in free
+    ]
+    choices = [dict(zip(free, where, strict=True)) for where in product(*(range(1, e + 1) for e in extents))]
+    return random.sample(choices, _MAX_INDEX_VALUES) if len(choices) > _MAX_INDEX_VALUES else choices
+
+
+def _shown(cell: Cell) -> str:
+    name, where = cell
+    return f"{name}[{','.join(map(str, where))}]" if where else name
+
+
+def explicit_sizes(names: list[str]) -> dict[str, int]:
+    """The sizes at which the independent checks run."""
+    return {name: EXPLICIT_SIZES.get(name, _OTHER_SIZE) for name in names}
+
+
+def size_names(*expressions: Expr) -> list[str]:
+    """Names of the symbolic sizes in some expressions, in the order n, T, d, others."""
+    found = set()
+    for expression in expressions:
+        for symbol in expression.atoms(Symbol):
+            if isinstance(symbol, Index) and isinstance(symbol.size, Symbol):
+                found.add(symbol.size.name)
+            elif not isinstance(symbol, Index) and symbol.is_integer and symbol.is_positive:
+                found.add(symbol.name)
+    order = {"n": 0, "T": 1, "d": 2}
+    return sorted(found, key=lambda name: (order.get(name, 3), name))

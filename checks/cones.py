@@ -47,9 +47,9 @@ class Cone:
         mu = positive(mu, "mu")
         if mu > 2:
             raise ValueError(f"mu: got {mu:g}, expected at most 2 (1 − mu is a cosine)")
+        if not isinstance(radius, int | float | np.number) or not (radius >= 0 and math.isfinite(radius)):
+            raise ValueError(f"radius: got {radius!r}, expected a finite number of at least 0")
         radius = float(radius)
-        if not (radius >= 0 and math.isfinite(radius)):
-            raise ValueError(f"radius: got {radius:g}, expected a finite number of at least 0")
         object.__setattr__(self, "axis", unit)
         object.__setattr__(self, "mu", mu)
         object.__setattr__(self, "radius", radius)
@@ -89,8 +89,10 @@ class Cone:
             )
         except ValueError as error:
             raise ValueError(f"{where}.{error}") from error
-        # The stored axis is already of unit norm; dividing again could change its last bit.
-        object.__setattr__(cone, "axis", finite_array(data["axis"], "axis", ("D",)))
+        # An axis stored by `to_dict` is of unit norm; dividing again could change its last bits.
+        stored = finite_array(array_from_json(data["axis"], "axis"), "axis", ("D",))
+        if np.allclose(stored, cone.axis, rtol=0, atol=8 * np.finfo(float).eps):
+            object.__setattr__(cone, "axis", stored)
         return cone
 
 

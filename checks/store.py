@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,6 +18,11 @@ from .cones import Cone
 from .problems import JointProblem, SelectionProblem, array_from_json, array_to_json
 
 DEFAULT_STORE = Path(".attcheck") / "counterexamples"
+
+_WIDEST = 8  # Bytes of a number; wider ones are not the same everywhere.
+_DTYPES = tuple(
+    np.dtype(code).name for code in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
+)
 
 _LINE = 100  # Columns of a counterexample file.
 
@@ -67,24 +71,23 @@ def encode(value: Any, where: str = "value") -> Any:
     """
     if value is None or isinstance(value, bool | int | str):
         return value
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic) and value.dtype.kind in "biuf" and value.dtype.itemsize <= _WIDEST:
         return encode(value.item(), where)
     if isinstance(value, float):
-        return value if np.isfinite(value) else {"type": "float", "value": repr(value)}
+        return float(value) if np.isfinite(value) else {"type": "float", "value": repr(value)}
     if isinstance(value, Fraction):
         return {"type": "Fraction", "value": str(value)}
-    if isinstance(value, np.ndarray):
+    if type(value) is np.ndarray:
         return _encode_array(value, where)
-    for name, kind in (("list", list), ("tuple", tuple)):
-        if type(value) is kind:
-            items = [encode(item, f"{where}[{k}]") for k, item in enumerate(value)]
-            return items if kind is list else {"type": name, "items": items}
+    if type(value) in (list, tuple):
+        items = [encode(item, f"{where}[{k}]") for k, item in enumerate(value)]
+        return items if type(value) is list else {"type": "tuple", "items": items}
     if type(value) is dict and all(isinstance(key, str) for key in value):
         return {"type": "dict", "items": {k: encode(item, f"{where}.{k}") for k, item in value.items()}}
     name = type(value).__name__
     if _CLASSES.get(name) is type(value):
         return {"type": name, **value.to_dict()}
-    raise NotStorableError(f"{where}: a {type(value).__name__} cannot be written to a counterexample file")
+    raise NotStorableError(f"{where}: a {name} cannot be written to a counterexample file")
 
 
 def decode(value: Any, where: str = "value") -> Any:
@@ -99,24 +102,30 @@ def decode(value: Any, where: str = "value") -> Any:
         return value
     kind = value.get("type")
     fields = {name: item for name, item in value.items() if name != "type"}
-    if kind in _CLASSES:
+    if isinstance(kind, str) and kind in _CLASSES:
         return _CLASSES[kind].from_dict(fields, where)
-    readers: dict[str, Callable[[], Any]] = {
-        "float": lambda: float(fields["value"]),
-        "Fraction": lambda: Fraction(fields["value"]),
-        "array": lambda: _decode_array(fields, where),
-        "tuple": lambda: tuple(decode(fields["items"], f"{where}.items")),
-        "dict": lambda: {k: decode(item, f"{where}.{k}") for k, item in fields["items"].items()},
+    readers: dict[str, tuple[str, type, Callable[[Any], Any]]] = {
+        "float": ("value", str, float),
+        "Fraction": ("value", str, Fraction),
+        "array": ("values", object, lambda values: _decode_array(values, fields.get("dtype"), where)),
+        "tuple": ("items", list, lambda items: tuple(decode(items, f"{where}.items"))),
+        "dict": ("items", dict, lambda items: {k: decode(v, f"{where}.{k}") for k, v in items.items()}),
     }
-    if kind not in readers:
+    if not isinstance(kind, str) or kind not in readers:
         known = ", ".join([*readers, *_CLASSES])
         raise ValueError(f"{where}.type: got {kind!r}, expected one of {known}")
+    name, holds, read = readers[kind]
+    if name not in fields:
+        raise ValueError(f"{where}.{name}: missing in a value of type {kind}")
+    content = fields[name]
+    if not isinstance(content, holds):
+        raise ValueError(f"{where}.{name}: got {content!r}, expected a {holds.__name__}")
+    if holds is not str:
+        return read(content)
     try:
-        return readers[kind]()
-    except KeyError as error:
-        raise ValueError(f"{where}.{error.args[0]}: missing in a value of type {kind}") from error
-    except (TypeError, AttributeError) as error:
-        raise ValueError(f"{where}: got fields that make no {kind}: {error}") from error
+        return read(content)
+    except (ValueError, ZeroDivisionError) as error:
+        raise ValueError(f"{where}.{name}: got {content!r}, expected a {kind}") from error
 
 
 def save(counterexample: Counterexample, folder: Path, severe: bool = False) -> Path:
@@ -180,17 +189,14 @@ def load(path: Path) -> Counterexample:
 
 def readable_json(value: Any, indent: str = "") -> str:
     """JSON in which whatever fits on a line stands on one."""
-    flat = json.dumps(value, ensure_ascii=False)
+    flat = _dumps(value)
     if len(indent) + len(flat) <= _LINE or not isinstance(value, list | dict):
         return flat
     inner = indent + "  "
     if isinstance(value, list):
         lines, ends = [readable_json(item, inner) for item in value], "[]"
     else:
-        lines = [
-            f"{json.dumps(key, ensure_ascii=False)}: {readable_json(item, inner)}"
-            for key, item in value.items()
-        ]
+        lines = [f"{_dumps(key)}: {readable_json(item, inner)}" for key, item in value.items()]
         ends = "{}"
     return f"{ends[0]}\n{inner}" + f",\n{inner}".join(lines) + f"\n{indent}{ends[1]}"
 
@@ -202,14 +208,12 @@ def write_atomically(path: Path, text: str) -> None:
         OSError: it cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", text=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        temporary.write_text(text, encoding="utf-8")
         os.replace(temporary, path)
-    except BaseException:  # An interrupt must not leave the temporary file behind either.
-        os.unlink(temporary)
-        raise
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def decoded_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -218,7 +222,10 @@ def decoded_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ValueError: one is malformed; the message names it.
     """
-    return {name: decode(value, f"arguments.{name}") for name, value in arguments.items()}
+    try:
+        return {name: decode(value, f"arguments.{name}") for name, value in arguments.items()}
+    except RecursionError as error:
+        raise ValueError("arguments: nested too deeply") from error
 
 
 def argument_lines(arguments: Mapping[str, Any]) -> list[str]:
@@ -230,16 +237,40 @@ def argument_lines(arguments: Mapping[str, Any]) -> list[str]:
     return [f"{name} = {value!r}" for name, value in decoded_arguments(arguments).items()]
 
 
+def _dumps(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    # Python strings can hold half of a surrogate pair, which UTF-8 cannot.
+    return text if text.isascii() or text == text.encode(errors="replace").decode() else json.dumps(value)
+
+
 def _encode_array(array: np.ndarray[Any, Any], where: str) -> Any:
-    if array.dtype == np.float64 and np.isfinite(array).all():
+    values = array.tolist()
+    if array.dtype.kind not in "iubf" or array.dtype.itemsize > _WIDEST:
+        raise NotStorableError(f"{where}: an array of {array.dtype} cannot be written")
+    if not np.isfinite(array).all() or np.array(values).shape != array.shape:
+        raise NotStorableError(
+            f"{where}: an array of shape {array.shape} cannot be written if an axis has no entries, or an entry "
+            "is not finite"
+        )
+    if array.dtype == np.float64:
         return {"type": "array", "values": array_to_json(array)}
-    if array.dtype.kind not in "iubf" or not np.isfinite(array).all():
-        raise NotStorableError(f"{where}: an array of {array.dtype} with such entries cannot be written")
-    return {"type": "array", "dtype": array.dtype.name, "values": array.tolist()}
+    return {"type": "array", "dtype": array.dtype.name, "values": values}
 
 
-def _decode_array(fields: dict[str, Any], where: str) -> Any:
-    values, dtype = fields["values"], fields.get("dtype")
-    if dtype is not None:
-        return np.array(values, dtype=dtype)
-    return np.array(array_from_json(values, f"{where}.values"), dtype=np.float64)
+def _decode_array(values: Any, dtype: Any, where: str) -> Any:
+    name = "float64" if dtype is None else dtype
+    if name not in _DTYPES:
+        raise ValueError(f"{where}.dtype: got {dtype!r}, expected one of {', '.join(_DTYPES)}")
+    if dtype is None:
+        values = array_from_json(values, f"{where}.values")
+    try:
+        raw = np.array(values)
+    except ValueError as error:
+        raise ValueError(f"{where}.values: got ragged nested lists, expected an array") from error
+    if raw.dtype.kind not in "iubf":
+        raise ValueError(f"{where}.values: got entries that are no numbers, expected an array of {name}")
+    with np.errstate(over="ignore", invalid="ignore"):  # found out by the comparison
+        array = raw.astype(name)
+    if not np.isfinite(raw).all() or not (array == raw).all():
+        raise ValueError(f"{where}.values: got an entry that is not finite or no {name}")
+    return array

@@ -231,7 +231,7 @@ def _in_front(difference: FloatArray, normal: FloatArray, least: float) -> Float
     """Reflect `difference` into the open half space of `normal`, at least `least` along an axis."""
     side = float(difference @ normal)
     if side < 0:
-        return -difference
+        side, difference = -side, -difference
     if side < least * float(np.abs(normal).max()):
         axis = int(np.abs(normal).argmax())
         difference = difference.copy()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -219,7 +218,7 @@ def test_subclasses_are_not_stored_as_what_they_derive_from():
         ({"type": "complex", "value": 1}, "x.type: got 'complex', expected one of"),
         ({"type": []}, "x.type: got"),
         ({"type": {}}, "x.type: got"),
-        ({"type": "float"}, "x.value: missing in a value of type float"),
+        ({"type": "float"}, "x.value: missing"),
         ({"type": "float", "value": "abc"}, "x"),
         ({"type": "float", "value": None}, "x"),
         ({"type": "Fraction", "value": "half"}, "x"),
@@ -297,7 +296,7 @@ def test_values_nested_too_deeply_are_refused():
     stored = []
     for _ in range(2_000):
         stored = [stored]
-    with pytest.raises(ValueError, match="arguments.*nested"):
+    with pytest.raises(ValueError, match=r"arguments.*nested"):
         decoded_arguments({"x": stored})
 
 

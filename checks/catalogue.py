@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -103,21 +102,21 @@ def _module_of(path: Path, shown: Path) -> ModuleType:
     if not path.is_file():
         state = "is not a file" if path.exists() else "no such file"
         raise TargetError(f"{shown}: {state}, expected a Python file with claims")
-    name = f"attcheck_claims_{sha256(str(path).encode()).hexdigest()[:12]}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
+    if path.suffix != ".py":
         raise TargetError(f"{shown}: expected a Python file (name ending in .py)")
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses and pickle look a class's module up by name.
-    sys.modules[name] = module
+    module = ModuleType(f"attcheck_claims_{sha256(str(path).encode()).hexdigest()[:12]}")
+    module.__file__ = str(path)
+    # Dataclasses look a class's module up by name.
+    sys.modules[module.__name__] = module
     try:
-        spec.loader.exec_module(module)
+        # Compiled here rather than imported: bytecode kept beside the file can be stale.
+        exec(compile(path.read_bytes(), str(path), "exec"), vars(module))
     except KeyboardInterrupt:
-        del sys.modules[name]
+        del sys.modules[module.__name__]
         raise
     # The file is code of the user's; SystemExit must not end the run either.
     except BaseException as error:
-        del sys.modules[name]
+        del sys.modules[module.__name__]
         raise TargetError(f"{shown}: {describe(error)}") from error
     _loaded[path] = module
     return module
@@ -138,7 +137,7 @@ def _checks(target: Target) -> Iterator[Check]:
 
 
 def _looks_like_file(target: str) -> bool:
-    return target.endswith(".py") or Path(target).is_file()
+    return target.endswith(".py") or Path(target).exists()
 
 
 def _with_controls(checks: Sequence[Claim | Proof]) -> Iterator[Check]:

@@ -249,8 +249,8 @@ def _encode_array(array: np.ndarray[Any, Any], where: str) -> Any:
         raise NotStorableError(f"{where}: an array of {array.dtype} cannot be written")
     if not np.isfinite(array).all() or np.array(values).shape != array.shape:
         raise NotStorableError(
-            f"{where}: an array of shape {array.shape} cannot be written if an axis has no entries, or an entry "
-            "is not finite"
+            f"{where}: an array of shape {array.shape} cannot be written if an axis has no entries or an "
+            "entry is not finite"
         )
     if array.dtype == np.float64:
         return {"type": "array", "values": array_to_json(array)}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import traceback
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from hypothesis.errors import StopTest, UnsatisfiedAssumption
+from hypothesis.errors import HypothesisDeprecationWarning, StopTest, UnsatisfiedAssumption
 
 from .claim import Property, Undecided, recorded_decisions
 from .decisions import Decision
@@ -53,7 +54,9 @@ def severity(decision: Decision | None) -> float:
 
 def run_trial(body: Property, arguments: Mapping[str, Any]) -> Trial:
     """Run a property on one example; nothing that its code raises escapes, except an interrupt."""
-    with recorded_decisions() as seen:
+    with recorded_decisions() as seen, warnings.catch_warnings():
+        # Given and replayed examples call `assume` outside of Hypothesis, which it would rather not see.
+        warnings.simplefilter("ignore", HypothesisDeprecationWarning)
         try:
             body(**arguments)
         except (KeyboardInterrupt, StopTest):

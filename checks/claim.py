@@ -187,7 +187,7 @@ def claim(
     Raises:
         ClaimError: the parts do not fit together.
     """
-    if not isinstance(id, str) or not _ID.fullmatch(id):
+    if not is_id(id):
         raise ClaimError(f"claim: got the id {id!r}, expected kebab case such as 'norm-diverges'")
     if not isinstance(statement, str) or not statement.strip():
         raise ClaimError(f"{id}: statement: got {statement!r}, expected a sentence")
@@ -254,6 +254,11 @@ def control(
     made = Control(claim, drops, merged, _checked_examples(made.id, examples, merged))
     claim.controls.append(made)
     return made
+
+
+def is_id(id: Any) -> bool:
+    """Whether `id` is kebab case of ASCII letters and digits."""
+    return isinstance(id, str) and _ID.fullmatch(id) is not None
 
 
 def kebab(text: str) -> str:

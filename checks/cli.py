@@ -1,4 +1,4 @@
-"""The command line: `attcheck verify | list | show | replay | derive | figures`.
+"""The command line: `attcheck verify | list | show | replay | derive | review | new | figures`.
 
 Bad input gets one line that names what came and what was expected, and exit status 2.
 """
@@ -21,7 +21,7 @@ from rich.table import Table
 import theory
 
 from .catalogue import Check, TargetError, built_in, find
-from .claim import ArgumentSource, Claim, Control
+from .claim import ArgumentSource, Claim, ClaimError, Control
 from .figures import FIGURES, draw
 from .proofs import FalseVariant, Proof
 from .replay import replay as replay_file
@@ -29,6 +29,7 @@ from .report import LiveProgress, print_verdicts, results_document
 from .runner import PROFILES, available_cores
 from .runner import verify as run_verify
 from .store import DEFAULT_STORE, CounterexampleError, argument_lines, readable_json, write_atomically
+from .templates import claim_template
 from .verdict import exit_status
 
 _INTERRUPTED = 130  # What a shell reports for a program ended by Ctrl-C.
@@ -228,6 +229,45 @@ def derive(ids: tuple[str, ...], seed: int) -> int:
             click.echo(theory.derivation_text(derivation, report))
             click.echo()
     return 0 if proved else 1
+
+
+@cli.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the numeric checks.")
+def review(file: Path, seed: int) -> int:
+    """Check every derivation in FILE line by line.
+
+    Exit status 1 when a step is refuted, 3 when one is only supported at some sizes.
+    """
+    try:
+        derivations = theory.load_derivations(file)
+        reports = [derivation.check(seed) for derivation in derivations]
+    except theory.DerivationError as error:
+        raise click.ClickException(str(error)) from error
+    for derivation, report in zip(derivations, reports, strict=True):
+        click.echo(theory.derivation_text(derivation, report))
+        click.echo()
+    statuses = {report.status for report in reports}
+    return 1 if "refuted" in statuses else 3 if "supported" in statuses else 0
+
+
+@cli.command()
+@click.argument("name")
+@click.option("--derivation", is_flag=True, help="A derivation to review instead of a claim.")
+def new(name: str, derivation: bool) -> int:
+    """Write a claim file called NAME to fill in; it runs as it stands."""
+    try:
+        text = theory.derivation_template(name) if derivation else claim_template(name)
+    except (ClaimError, theory.DerivationError) as error:
+        raise click.ClickException(str(error)) from error
+    path = Path(f"{name.replace('-', '_')}.py")
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise click.ClickException(f"{path}: {error.strerror or error}, nothing was written") from error
+    click.echo(f"{path}: try `attcheck {'review' if derivation else 'verify'} {path}`")
+    return 0
 
 
 @cli.command()

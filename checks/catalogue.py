@@ -93,24 +93,27 @@ def load_checks(path: Path) -> list[Claim | Control]:
     return checks
 
 
-_loaded: dict[Path, ModuleType] = {}
+# Modules of claim files, with the source they were made of: a file that is edited is read again, and one
+# that is not stands for the same claims each time.
+_loaded: dict[Path, tuple[bytes, ModuleType]] = {}
 
 
 def _module_of(path: Path, shown: Path) -> ModuleType:
-    if path in _loaded:
-        return _loaded[path]
     if not path.is_file():
         state = "is not a file" if path.exists() else "no such file"
         raise TargetError(f"{shown}: {state}, expected a Python file with claims")
     if path.suffix != ".py":
         raise TargetError(f"{shown}: expected a Python file (name ending in .py)")
+    source = path.read_bytes()
+    if path in _loaded and _loaded[path][0] == source:
+        return _loaded[path][1]
     module = ModuleType(f"attcheck_claims_{sha256(str(path).encode()).hexdigest()[:12]}")
     module.__file__ = str(path)
     # Dataclasses look a class's module up by name.
     sys.modules[module.__name__] = module
     try:
         # Compiled here rather than imported: bytecode kept beside the file can be stale.
-        exec(compile(path.read_bytes(), str(path), "exec"), vars(module))
+        exec(compile(source, str(path), "exec"), vars(module))
     except KeyboardInterrupt:
         del sys.modules[module.__name__]
         raise
@@ -118,7 +121,7 @@ def _module_of(path: Path, shown: Path) -> ModuleType:
     except BaseException as error:
         del sys.modules[module.__name__]
         raise TargetError(f"{shown}: {describe(error)}") from error
-    _loaded[path] = module
+    _loaded[path] = source, module
     return module
 
 

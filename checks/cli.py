@@ -6,17 +6,19 @@ Bad input gets one line that names what came and what was expected, and exit sta
 from __future__ import annotations
 
 import inspect
+import io
 import json
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 from hypothesis.strategies import SearchStrategy
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 import theory
 
@@ -38,6 +40,10 @@ _PLAIN_WIDTH = 120  # Columns when the output is not a terminal.
 
 def main() -> None:
     """Entry point of the console script."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # Not every terminal can show ‖p‖.
+    status = 0
     try:
         status = cli.main(prog_name="attcheck", standalone_mode=False)
         sys.stdout.flush()
@@ -48,10 +54,10 @@ def main() -> None:
         status = _fail(error.format_message())
     except (click.Abort, KeyboardInterrupt):
         status = _INTERRUPTED
-    except BrokenPipeError:
-        # The reader of a pipe has gone (`attcheck list | head`); keep Python from flushing into it again.
+    except (BrokenPipeError, SystemExit):
+        # The reader of a pipe has gone (`attcheck list | head`), which Click and Rich make a SystemExit.
+        # Keep Python from flushing into it again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 0
     sys.exit(status)
 
 
@@ -125,7 +131,8 @@ def verify(
         except KeyboardInterrupt:
             interrupted = True
     verdicts = progress.in_order
-    print_verdicts(verdicts, _console())
+    with suppress(BrokenPipeError, SystemExit):  # Without a reader, file and exit status still count.
+        print_verdicts(verdicts, _console())
     if json_file is not None:
         _write(json_file, results_document(verdicts, seed, interrupted))
     if interrupted:
@@ -157,7 +164,7 @@ def list_checks(as_json: bool) -> int:
         table.add_column(column, no_wrap=column != "statement")
     for row in rows:
         table.add_row(
-            *map(escape, (str(row["id"]), str(row["kind"]), str(len(row["controls"])), str(row["statement"])))
+            Text(row["id"]), Text(row["kind"]), Text(str(len(row["controls"]))), Text(row["statement"])
         )
     _console().print(table)
     return 0
@@ -186,7 +193,7 @@ def show(id: str) -> int:
     table.add_column()
     last = ""
     for label, text in lines:
-        table.add_row("" if label == last else label, escape(text))
+        table.add_row("" if label == last else label, Text(text))
         last = label
     console.print(table)
     return 0

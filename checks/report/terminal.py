@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from ..catalogue import Check
 from ..runner import Progress as RunProgress
@@ -25,6 +26,7 @@ _COLOURS = {
     "undecided": "yellow",
     "error": "red",
 }
+_LOUD = "bold red"
 
 
 class LiveProgress(RunProgress):
@@ -82,25 +84,33 @@ def print_verdicts(verdicts: Sequence[Verdict], console: Console) -> None:
     table.add_column("evidence", no_wrap=True, overflow="ellipsis", ratio=1)
     for verdict in verdicts:
         name = f"  drops-{verdict.id.partition('/drops-')[2]}" if "/drops-" in verdict.id else verdict.id
-        colour = _COLOURS[verdict.status] if verdict.as_expected else "bold red"
+        colour = _COLOURS[verdict.status] if verdict.as_expected else _LOUD
+        # `Text` throughout: what a claim says is no markup.
         table.add_row(
-            escape(name),
-            f"[{colour}]{verdict.status}{'' if verdict.as_expected else ' !'}[/]",
-            f"{verdict.seconds:.1f}",
-            escape(_evidence(verdict)),
+            Text(name),
+            Text(verdict.status if verdict.as_expected else f"{verdict.status} !", style=colour),
+            Text(f"{verdict.seconds:.1f}"),
+            Text(_evidence(verdict)),
         )
     console.print(table)
     for verdict in verdicts:
         if not verdict.as_expected:
-            console.print(
-                f"\n[bold red]{escape(verdict.id)}: {verdict.status}, expected {verdict.expected}[/]"
-            )
-            console.print(f"  {escape(verdict.why)}", soft_wrap=True)
-            if verdict.counterexample:
-                for line in argument_lines(load(Path(verdict.counterexample)).arguments):
-                    console.print(f"  {escape(line)}", soft_wrap=True)
-                console.print(f"  attcheck replay {escape(verdict.counterexample)}", soft_wrap=True)
-    console.print(f"\n{_summary(verdicts)}")
+            title = f"\n{verdict.id}: {verdict.status}, expected {verdict.expected}"
+            console.print(Text(title, style=_LOUD))
+            for line in _details(verdict):
+                console.print(Text(f"  {line}"), soft_wrap=True)
+    console.print()
+    console.print(_summary(verdicts))
+
+
+def _details(verdict: Verdict) -> list[str]:
+    lines = [verdict.why]
+    if verdict.counterexample:
+        # A file that cannot be read back (any more) is no reason to lose the report.
+        with suppress(ValueError):
+            lines += argument_lines(load(Path(verdict.counterexample)).arguments)
+        lines.append(f"attcheck replay {verdict.counterexample}")
+    return lines
 
 
 def _evidence(verdict: Verdict) -> str:
@@ -119,7 +129,7 @@ def _evidence(verdict: Verdict) -> str:
     return verdict.why
 
 
-def _summary(verdicts: Sequence[Verdict]) -> str:
+def _summary(verdicts: Sequence[Verdict]) -> Text:
     claims = [verdict for verdict in verdicts if verdict.expected != "refuted"]
     controls = [verdict for verdict in verdicts if verdict.expected == "refuted"]
     parts = []
@@ -129,6 +139,8 @@ def _summary(verdicts: Sequence[Verdict]) -> str:
     if controls:
         refuted = sum(verdict.status == "refuted" for verdict in controls)
         parts.append(f"{refuted} of {len(controls)} controls refuted")
+    if not parts:
+        return Text("nothing was verified")
     surprises = sum(not verdict.as_expected for verdict in verdicts)
-    end = "all as expected" if not surprises else f"[bold red]{surprises} not as expected[/]"
-    return f"{'; '.join(parts)}: {end}" if parts else "nothing was verified"
+    end = Text(f"{surprises} not as expected", style=_LOUD) if surprises else Text("all as expected")
+    return Text(f"{'; '.join(parts)}: ") + end

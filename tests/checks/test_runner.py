@@ -14,7 +14,6 @@ import pytest
 from checks import verify
 from checks.catalogue import TargetError, load_claims
 from checks.runner import PROFILES, Progress, available_cores
-from checks.search import CONTROL_EXAMPLES
 
 FILE = """
 from hypothesis import strategies as st
@@ -26,11 +25,14 @@ def small(x):
 
 control(small, drops="the bound", x=st.integers(0, 99))
 
-@claim("thin", statement="The keys are thin.", problem=attst.selection_problems(n=1, tokens=2, dim=1), start=attst.starts)
+LATTICE = attst.selection_problems(n=1, tokens=2, dim=1)
+FLOATS = attst.selection_problems(n=1, tokens=2, dim=1, lattice=None)
+
+@claim("thin", statement="The keys are thin.", problem=LATTICE, start=attst.starts)
 def thin(problem, start):
     assert abs(problem.keys @ start).max() < 2.5, "a large logit"
 
-@claim("short", statement="Keys are short.", problem=attst.selection_problems(n=1, tokens=2, dim=1, lattice=None))
+@claim("short", statement="Keys are short.", problem=FLOATS)
 def short(problem):
     longest = float(abs(problem.keys).max())
     outcome = "yes" if longest < 1.5 else "no"
@@ -79,7 +81,7 @@ def test_one_process_and_two_give_the_same_verdicts_and_files(claims, tmp_path):
         str(claims),
         "lemma1/drops-the-step-ratio",
         "thm3-cone-invariance/drops-the-step-bound",
-        "balancedness",
+        "softmax-jacobian",
     ]
     for jobs in ("1", "2"):
         # Fresh processes, as on the command line: what else is loaded has a say in what Hypothesis draws.
@@ -135,14 +137,14 @@ def test_the_default_store_is_in_the_current_folder(claims, tmp_path, monkeypatc
     assert (tmp_path / verdict.counterexample).is_file()
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", ["quick", "ci"])
 def test_a_profile_is_a_number_of_examples(profile, tmp_path):
     path = tmp_path / "claims.py"
     path.write_text(FILE.replace("st.integers(0, 4)", "st.integers(0, 10**9).map(lambda x: 4)"))
     (claim,) = (claim for claim in load_claims(path) if claim.id == "small")
     verdict, control = verify(claim, profile=profile, store=None)
     assert (verdict.status, verdict.examples) == ("supported", PROFILES[profile])
-    assert control.examples <= max(PROFILES[profile], CONTROL_EXAMPLES)
+    assert control.status == "refuted"
 
 
 def test_claims_passed_as_objects_run_in_this_process(claims):
@@ -155,7 +157,7 @@ def test_claims_passed_as_objects_run_in_this_process(claims):
 
 
 def test_symbolic_statements_are_proved_beside_claims(tmp_path):
-    verdicts = verify("balancedness", store=tmp_path)
+    verdicts = verify("softmax-jacobian", store=tmp_path)
     assert {verdict.status for verdict in verdicts if "/" not in verdict.id} == {"proved"}
     assert {verdict.status for verdict in verdicts if "/" in verdict.id} == {"refuted"}
     assert all(verdict.as_expected for verdict in verdicts)

@@ -13,7 +13,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from .catalogue import Check, Target, built_in, resolve
+from .catalogue import Check, Target, resolve
 from .claim import Claim, Control
 from .proofs import FalseVariant, Proof, examine_proof
 from .search import Budget, examine
@@ -100,8 +100,6 @@ def _run(check: Check, budget: Budget, examined: Callable[[str, int], None]) -> 
 
 
 def _in_this_process(checks: Sequence[Check], budget: Budget, progress: Progress) -> list[Verdict]:
-    # What is loaded has a say in what Hypothesis draws: load the same here as in a worker.
-    built_in()
     verdicts = []
     with threadpool_limits(1):
         for check in checks:
@@ -160,7 +158,6 @@ def _start_worker(targets: Sequence[Target], budget: Budget, messages: Any) -> N
     # An interrupt goes to all processes of a terminal; the parent decides what becomes of the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threadpool_limits(1)
-    built_in()
     _worker.update(
         checks={check.id: check for check in resolve(targets)},
         budget=budget,

@@ -12,19 +12,18 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis import strategies as st
-from hypothesis.control import current_build_context
 from hypothesis.errors import HypothesisException, StopTest, UnsatisfiedAssumption
-from hypothesis.internal.conjecture.data import Status
 from hypothesis.strategies import SearchStrategy
 
 from .claim import Claim, Control, needed
 from .decisions import Decision
+from .engine import cut_short, own_draws_only
 from .store import Counterexample, NotStorableError, decoded_arguments, encode, save
 from .trial import Trial, describe, run_trial, severity
 from .verdict import Verdict
@@ -63,11 +62,23 @@ class _Abort(BaseException):
     """The claim's own code failed: leave Hypothesis at once."""
 
 
+class _Enough(BaseException):
+    """The budget for shrinking is used up: leave Hypothesis at once."""
+
+
 @dataclass
 class _Failure:
+    """A failing example: its arguments, as encoded for a file if they can be, and as text."""
+
     arguments: Mapping[str, Any]
     encoded: dict[str, Any] | None
+    text: str
     trial: Trial
+
+    @property
+    def size(self) -> tuple[int, str]:
+        """What is shorter to write down is simpler."""
+        return len(self.text), self.text
 
 
 @dataclass
@@ -88,7 +99,6 @@ class _Search:
     error: str = ""
     given: bool = False
     evaluations_left: int | None = None
-    failing: dict[str, Trial] = field(default_factory=dict)
 
     @property
     def examples(self) -> int:
@@ -106,15 +116,12 @@ class _Search:
         # Encoded before the property can change an array in place.
         try:
             encoded = {name: encode(value, name) for name, value in arguments.items()}
-            key = json.dumps(encoded)
+            text = json.dumps(encoded)
         except NotStorableError:
-            encoded, key = None, repr(arguments)
+            encoded, text = None, repr(arguments)
         if self.evaluations_left is not None:
-            if key in self.failing:
-                self.smallest = _Failure(arguments, encoded, self.failing[key])
-                return self.failing[key]
             if self.evaluations_left == 0:
-                return Trial("discarded", why="the shrinking budget is used up")
+                raise _Enough
             self.evaluations_left -= 1
         trial = run_trial(self.check.body, arguments)
         self.evaluated += 1
@@ -122,7 +129,7 @@ class _Search:
         if self.evaluations_left is None:
             self._count(trial)
         if trial.outcome == "failed":
-            self._record_failure(_Failure(arguments, encoded, trial), key)
+            self._record_failure(_Failure(arguments, encoded, text, trial))
         return trial
 
     def _count(self, trial: Trial) -> None:
@@ -137,13 +144,13 @@ class _Search:
         if trial.outcome == "undecided":
             self.undecided += 1
             self.undecided_why = self.undecided_why or trial.why
-        if trial.outcome == "passed" and severity(trial.worst) >= severity(self.closest):
-            self.closest = trial.worst
+        if trial.outcome == "passed" and severity(trial.closest) >= severity(self.closest):
+            self.closest = trial.closest
 
-    def _record_failure(self, failure: _Failure, key: str) -> None:
-        self.failing[key] = failure.trial
-        self.smallest = failure
-        if self.severest is None or severity(failure.trial.worst) > severity(self.severest.trial.worst):
+    def _record_failure(self, failure: _Failure) -> None:
+        if self.smallest is None or failure.size < self.smallest.size:
+            self.smallest = failure
+        if self.severest is None or severity(failure.trial.failing) > severity(self.severest.trial.failing):
             self.severest = failure
         if self.evaluations_left is None:
             self.evaluations_left = SHRINK_EVALUATIONS
@@ -200,7 +207,7 @@ def arguments_of(check: Claim | Control, on_draw: Callable[[int], None]) -> Sear
             except StopTest:
                 # Hypothesis cuts some of its draws short for reasons of its own; those met no hypothesis
                 # and failed none.
-                if current_build_context().data.status is Status.OVERRUN:
+                if cut_short():
                     on_draw(-1)
                 raise
             except UnsatisfiedAssumption:
@@ -242,10 +249,11 @@ def _draw(search: _Search, wanted: int, seed_value: int) -> None:
             raise _Found
 
     try:
-        evaluate()
+        with own_draws_only():
+            evaluate()
     except _Abort as abort:
         search.error = search.error or str(abort)
-    except _Found:
+    except (_Found, _Enough):
         pass
     except HypothesisException as error:
         # Unsatisfied (nothing met the hypotheses) and Flaky (a property that is not a function of its
@@ -314,7 +322,7 @@ def _refutation(search: _Search, budget: Budget, common: dict[str, Any]) -> Verd
         except OSError as error:
             why += f"; the counterexample was not saved: {error}"
             break
-    worst = search.severest.trial.worst
+    worst = search.severest.trial.failing
     return Verdict(
         status="refuted",
         worst=None if worst is None else decision_fields(worst),
@@ -327,7 +335,7 @@ def _refutation(search: _Search, budget: Budget, common: dict[str, Any]) -> Verd
 
 def _counterexample(search: _Search, failure: _Failure, seed_value: int) -> Counterexample:
     check = search.check
-    decision = failure.trial.worst
+    decision = failure.trial.failing
     assert failure.encoded is not None
     return Counterexample(
         claim=check.id,

@@ -20,6 +20,7 @@ from .problems import JointProblem, SelectionProblem, array_from_json, array_to_
 DEFAULT_STORE = Path(".attcheck") / "counterexamples"
 
 _WIDEST = 8  # Bytes of a number; wider ones are not the same everywhere.
+_LONGEST = 10_000  # Bits of an integer: Python writes and reads at most 4,300 digits.
 _DTYPES = tuple(
     np.dtype(code).name for code in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
 )
@@ -69,7 +70,9 @@ def encode(value: Any, where: str = "value") -> Any:
     Raises:
         NotStorableError: `value`, or something in it, is of a type that files do not know.
     """
-    if value is None or isinstance(value, bool | int | str):
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int) and value.bit_length() <= _LONGEST:
         return value
     if isinstance(value, np.generic) and value.dtype.kind in "biuf" and value.dtype.itemsize <= _WIDEST:
         return encode(value.item(), where)
@@ -207,6 +210,10 @@ def write_atomically(path: Path, text: str) -> None:
     Raises:
         OSError: it cannot be written.
     """
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8")  # A device such as /dev/stdout, or an error to report.
+        return
+    path = path.resolve()  # A link is to go on pointing to the same file.
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:

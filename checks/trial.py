@@ -36,13 +36,16 @@ class Trial:
     why: str = ""
 
     @property
-    def worst(self) -> Decision | None:
-        """The failing or undecided decision, or the passed one closest to its tolerance."""
-        if not self.decisions:
-            return None
-        if self.outcome in ("failed", "undecided") and self.decisions[-1].outcome != "yes":
-            return self.decisions[-1]
-        return max(self.decisions, key=lambda decision: severity(decision))
+    def failing(self) -> Decision | None:
+        """The decision that failed; None after a plain assertion, or if nothing failed."""
+        last = self.decisions[-1] if self.decisions else None
+        return last if last is not None and last.outcome == "no" else None
+
+    @property
+    def closest(self) -> Decision | None:
+        """The passed decision closest to its tolerance."""
+        passed = [decision for decision in self.decisions if decision.outcome == "yes"]
+        return max(passed, key=severity, default=None)
 
 
 def severity(decision: Decision | None) -> float:

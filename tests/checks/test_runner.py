@@ -26,7 +26,7 @@ def small(x):
 control(small, drops="the bound", x=st.integers(0, 99))
 
 LATTICE = attst.selection_problems(n=1, tokens=2, dim=1)
-FLOATS = attst.selection_problems(n=1, tokens=2, dim=1, lattice=None)
+FLOATS = attst.selection_problems(n=2, tokens=2, dim=2, lattice=None)
 
 @claim("thin", statement="The keys are thin.", problem=LATTICE, start=attst.starts)
 def thin(problem, start):
@@ -37,9 +37,13 @@ def short(problem):
     longest = float(abs(problem.keys).max())
     outcome = "yes" if longest < 1.5 else "no"
     expect(Decision("short", outcome, error=longest, tolerance={"bound": 1.5}, why="a long key"))
+
+@claim("spread", statement="The largest remainder tells draws apart.", x=st.floats(0, 1e9))
+def spread(x):
+    expect(Decision("spread", "yes", error=x * 0.618 % 1, tolerance={"bound": 1}))
 """
-ATTCHECK = Path(sys.executable).with_name("attcheck")
-IDS = ["small", "small/drops-the-bound", "thin", "short"]
+ATTCHECK = [sys.executable, "-c", "from checks.cli import main; main()"]
+IDS = ["small", "small/drops-the-bound", "thin", "short", "spread"]
 
 
 class Recorder(Progress):
@@ -86,9 +90,9 @@ def test_one_process_and_two_give_the_same_verdicts_and_files(claims, tmp_path):
     for jobs in ("1", "2"):
         # Fresh processes, as on the command line: what else is loaded has a say in what Hypothesis draws.
         store, rows = tmp_path / f"store-{jobs}", tmp_path / f"{jobs}.json"
-        options = ["--examples=30", "--jobs", jobs, "--store", str(store), "--json", str(rows)]
+        options = ["--examples=200", "--jobs", jobs, "--store", str(store), "--json", str(rows)]
         done = subprocess.run(
-            [ATTCHECK, "verify", *targets, *options],
+            [*ATTCHECK, "verify", *targets, *options],
             capture_output=True,
             text=True,
             check=False,
@@ -273,6 +277,7 @@ def test_a_property_that_changes_the_global_state_of_numpy_does_not_change_the_n
         .replace('"small"', '"first"')
         .replace('"thin"', '"second"')
         .replace('"short"', '"third"')
+        .replace('"spread"', '"fourth"')
     )
     after = verify(disturbing, path, examples=20, store=None)[len(IDS) :]
     strip = lambda verdicts: [dataclasses.replace(verdict, seconds=0.0) for verdict in verdicts]  # noqa: E731

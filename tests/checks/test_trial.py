@@ -126,14 +126,14 @@ def test_an_internal_assertion_of_the_package_is_an_error(monkeypatch):
 
 
 def test_the_worst_decision_is_the_failing_one():
-    assert trial_of(("yes", 0.9), ("no", 3)).worst.outcome == "no"
-    assert trial_of(("yes", 0.9), ("undecided", 0.1)).worst.outcome == "undecided"
+    assert trial_of(("yes", 0.9), ("no", 3)).failing.outcome == "no"
+    assert trial_of(("yes", 0.9), ("undecided", 0.1)).failing is None
 
 
 def test_the_worst_of_passed_decisions_is_closest_to_its_tolerance():
-    assert trial_of(("yes", 0.2), ("yes", 0.9), ("yes", 0.5)).worst.error == 0.9
-    assert trial_of(("yes", math.inf), ("yes", 0.1)).worst.error == 0.1
-    assert Trial("passed").worst is None
+    assert trial_of(("yes", 0.2), ("yes", 0.9), ("yes", 0.5)).closest.error == 0.9
+    assert trial_of(("yes", math.inf), ("yes", 0.1)).closest.error == 0.1
+    assert Trial("passed").closest is None
 
 
 def test_severity_is_zero_where_nothing_was_measured():

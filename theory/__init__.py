@@ -4,7 +4,23 @@ from .derivation import Derivation, DerivationReport, StepReport
 from .examination import TierMismatch, Witness
 from .loading import DerivationFileError, derivation_template, load_derivations
 from .normal_form import normal_form, proves_equal
-from .notation import DerivationError, Index, Unspecified, array, at, delta, mean, partial, scalar, total
+from .notation import (
+    DerivationError,
+    Index,
+    T,
+    Unspecified,
+    array,
+    at,
+    d,
+    delta,
+    mean,
+    n,
+    named,
+    partial,
+    scalar,
+    size,
+    total,
+)
 from .render import derivation_markdown, derivation_text, derivations_markdown, statements_markdown
 from .softmax import softmax
 from .statement import Statement, StatementReport, Variant
@@ -19,6 +35,7 @@ __all__ = [
     "Statement",
     "StatementReport",
     "StepReport",
+    "T",
     "TierMismatch",
     "Unspecified",
     "Variant",
@@ -26,6 +43,7 @@ __all__ = [
     "array",
     "at",
     "catalogue",
+    "d",
     "delta",
     "derivation_markdown",
     "derivation_template",
@@ -33,10 +51,13 @@ __all__ = [
     "derivations_markdown",
     "load_derivations",
     "mean",
+    "n",
+    "named",
     "normal_form",
     "partial",
     "proves_equal",
     "scalar",
+    "size",
     "softmax",
     "statements_markdown",
     "total",

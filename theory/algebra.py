@@ -81,6 +81,11 @@ def _simplified(coefficient: Fraction, bound: frozenset[Place], factors: tuple[F
             found = _cancelled(atom, bound, rest)
             if found is not None:
                 return _simplified(coefficient, found[0], (*found[1], (atom, power + 1)))
+            divided = _divided(atom, power, rest)
+            if divided is not None:
+                return collected(
+                    term for c, parts in divided for term in _simplified(coefficient * c, bound, parts)
+                )
     used = frozenset().union(*(atom.support for atom, _ in factors))
     idle = sorted(bound - used)
     if not idle:
@@ -121,6 +126,32 @@ def _cancelled(
             others = [factor for other in (*groups[:k], *groups[k + 1 :]) for factor in other[1]]
             return bound - set(group[0]), (*free, *others)
     return None
+
+
+def _divided(
+    atom: Atom, power: Fraction, rest: tuple[Factor, ...]
+) -> list[tuple[Fraction, tuple[Factor, ...]]] | None:
+    """``M P^{-k}``, with ``M`` the leading monomial of ``P``, as ``P^{1-k}`` less the other monomials."""
+    base = atom.inner[0]
+    if power.denominator != 1 or len(base) < 2 or any(term.bound for term in base):
+        return None
+    names = sorted({a.text({}) for term in base for a, _ in term.factors})
+
+    def order(term: Term) -> tuple[Fraction, list[Fraction]]:
+        powers = {a.text({}): p for a, p in term.factors}
+        return sum(powers.values(), Fraction(0)), [powers.get(name, Fraction(0)) for name in names]
+
+    lead = max(base, key=order)
+    here = {a.text({}): p for a, p in rest}
+    if any(here.get(a.text({}), Fraction(0)) < p for a, p in lead.factors):
+        return None
+    taken = (*rest, *((a, -p) for a, p in lead.factors))
+    others = [
+        (-term.coefficient / lead.coefficient, (*taken, *term.factors, (atom, power)))
+        for term in base
+        if term is not lead
+    ]
+    return [(1 / lead.coefficient, (*taken, (atom, power + 1))), *others]
 
 
 def _moved(atom: Atom, power: Fraction, old: Place, new: Where) -> Terms:
@@ -205,17 +236,18 @@ def _content(base: Terms, whole: bool) -> tuple[Fraction, list[Factor]]:
     content = Fraction(top, reduce(lcm, (term.coefficient.denominator for term in base)))
     if whole and _sign(base) < 0:
         content = -content
-    shared: dict[str, Factor] = {}
-    for k, term in enumerate(base):
-        here = {a.text({}): (a, p) for a, p in term.factors if not a.support & term.bound}
-        if k == 0:
-            shared = here
+    powers = [
+        {atom.text({}): power for atom, power in term.factors if not atom.support & term.bound}
+        for term in base
+    ]
+    atoms = {atom.text({}): atom for term in base for atom, _ in term.factors}
+    shared: list[Factor] = []
+    for key, atom in atoms.items():
         # A factor missing from a term is there with power 0: 1 + 1/x is (x + 1)/x.
-        for key in {**shared, **here}:
-            atom, least = shared.get(key, (here[key][0], Fraction(0))) if k else shared[key]
-            shared[key] = (atom, min(least, here[key][1] if key in here else Fraction(0)))
-    fit = [(a, p) for a, p in shared.values() if p and a.kind != "delta" and (whole or a.positive)]
-    return content, fit
+        least = min(here.get(key, Fraction(0)) for here in powers)
+        if least and atom.kind != "delta" and (whole or atom.positive):
+            shared.append((atom, least))
+    return content, shared
 
 
 def _sign(base: Terms) -> int:
@@ -229,21 +261,33 @@ def _sign(base: Terms) -> int:
 
 
 def exp_of(exponent: Terms) -> Terms:
-    """``exp(Σ c M) = Π exp(M)^c``."""
-    factors = tuple(
-        (Atom("exp", inner=((replace(term, coefficient=Fraction(1)),),), positive=True), term.coefficient)
-        for term in exponent
-    )
-    return _simplified(Fraction(1), frozenset(), factors)
+    """``exp(Σ c M) = Π exp(M)^c``, where ``exp(log(x))^c`` is ``x^c``."""
+    result, factors = ONE, []
+    for term in exponent:
+        (atom, power), *others = term.factors or ((None, Fraction(0)),)
+        if atom is not None and not others and power == 1 and (atom.kind, atom.label) == ("function", "log"):
+            result = times(result, power_of(atom.inner[0], term.coefficient))
+        else:
+            monomial = replace(term, coefficient=Fraction(1))
+            factors.append((Atom("exp", inner=((monomial,),), positive=True), term.coefficient))
+    return times(result, _simplified(Fraction(1), frozenset(), tuple(factors)))
 
 
 def log_of(argument: Terms) -> Terms:
-    """A logarithm, with exponentials that divide its argument taken out."""
+    """A logarithm, with positive factors of its argument taken out."""
     if not argument:
         raise DerivationError("logarithm of zero")
-    exponentials = [(atom, power) for atom, power in _content(argument, False)[1] if atom.kind == "exp"]
-    rest = times(argument, (Term(Fraction(1), factors=tuple((a, -p) for a, p in exponentials)),))
-    outside = [term for atom, power in exponentials for term in scaled(renamed(atom.inner[0], {}), power)]
+    factors = _content(argument, False)[1]
+    rest = times(argument, (Term(Fraction(1), factors=tuple((a, -p) for a, p in factors)),))
+    outside: list[Term] = []
+    for atom, power in factors:
+        single = (Term(Fraction(1), factors=((atom, Fraction(1)),)),)
+        logarithm = renamed(atom.inner[0], {}) if atom.kind == "exp" else _opaque_log(single)
+        outside += scaled(logarithm, power)
     if text_of(rest, {}) != "1*":
-        outside.append(Term(Fraction(1), factors=((Atom("function", "log", inner=(rest,)), Fraction(1)),)))
+        outside += _opaque_log(rest)
     return collected(outside)
+
+
+def _opaque_log(argument: Terms) -> Terms:
+    return (Term(Fraction(1), factors=((Atom("function", "log", inner=(argument,)), Fraction(1)),)),)

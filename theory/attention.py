@@ -238,7 +238,7 @@ GRADIENT_P = Statement(
     conclusion="∇_p L = (1/n) Σ_i ℓ'(γ_iᵀs_i) K_iᵀ (diag(s_i) − s_i s_iᵀ) γ_i",
     latex=r"\nabla_p L = \frac1n \sum_i \ell'(\gamma_i^\top s_i)\, "
     r"K_i^\top (\operatorname{diag}(s_i) - s_i s_i^\top)\, \gamma_i",
-    build=(gradient_p,),
+    build=lambda: (gradient_p(),),
     variants=(
         Variant("sign", "the gradient with the opposite sign", _d_p, lambda: -gradient_p().result),
         Variant(
@@ -280,7 +280,7 @@ GRADIENT_V = Statement(
     hypotheses=("the loss is differentiable",),
     conclusion="∇_v L = (1/n) Σ_i ℓ'(γ_iᵀs_i) Y_i X_iᵀ s_i",
     latex=r"\nabla_v L = \frac1n \sum_i \ell'(\gamma_i^\top s_i)\, Y_i X_i^\top s_i",
-    build=(gradient_v,),
+    build=lambda: (gradient_v(),),
     variants=(
         Variant(
             "label",
@@ -308,11 +308,11 @@ HESSIAN_P = Statement(
     title="Hessian in the query",
     source="derived here",
     hypotheses=("the loss is twice differentiable",),
-    conclusion="∇²L = (1/n) Σ_i [ℓ''(m_i) w_i w_iᵀ + ℓ'(m_i) Σ_t s_it (γ_it − γ̄_i)(k_it − k̄_i)(k_it − k̄_i)ᵀ] "
-    "with w_i = K_iᵀ (diag(s_i) − s_i s_iᵀ) γ_i and means under s_i",
+    conclusion="∇²L = (1/n) Σ_i [ℓ''(m_i) w_i w_iᵀ + ℓ'(m_i) Σ_t s_it (γ_it − γ̄_i)(k_it − k̄_i)(k_it − "
+    "k̄_i)ᵀ] with w_i = K_iᵀ (diag(s_i) − s_i s_iᵀ) γ_i and means under s_i",
     latex=r"\nabla_p^2 L = \frac1n \sum_i \Bigl[ \ell''(m_i)\, w_i w_i^\top + \ell'(m_i) \sum_t s_{it} "
     r"(\gamma_{it} - \bar\gamma_i)(k_{it} - \bar k_i)(k_{it} - \bar k_i)^\top \Bigr]",
-    build=(hessian_p,),
+    build=lambda: (hessian_p(),),
     variants=(
         Variant(
             "outer-product",
@@ -351,7 +351,7 @@ GRADIENT_NONLINEAR_HEAD = Statement(
     "(1/n) Σ_i ℓ'(Y_i ψ(r_i)) Y_i K_iᵀ (diag(s_i) − s_i s_iᵀ) X_i ∇ψ(r_i)",
     latex=r"\nabla_p L = \frac1n \sum_i \ell'(Y_i \psi(r_i))\, Y_i K_i^\top "
     r"(\operatorname{diag}(s_i) - s_i s_i^\top)\, X_i \nabla\psi(r_i)",
-    build=(gradient_nonlinear_head,),
+    build=lambda: (gradient_nonlinear_head(),),
     variants=(
         Variant(
             "label",

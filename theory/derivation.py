@@ -22,6 +22,7 @@ from .examination import (
     Tier,
     TierMismatch,
     Witness,
+    described_sizes,
     examine,
     examine_sign,
     explicit_sizes,
@@ -87,7 +88,7 @@ class Derivation:
         source: where it is from.
 
     Example:
-        >>> from theory import Index, T, array, delta, partial, total
+        >>> from theory import Index, T, array, partial, total
         >>> t, a, x = Index("t", T), Index("a", T), array("x", T)
         >>> chain = Derivation("square-norm", start=partial(total(x[t] ** 2, t), x[a]))
         >>> chain.step(2 * x[a], because="only the term t = a depends on x_a").check().status
@@ -99,10 +100,13 @@ class Derivation:
     title: str = ""
     statement: str = ""
     source: str = ""
+    line: int = field(default=0, init=False, repr=False, compare=False)
+    """Where it was made, in its file."""
     _steps: list[_Step] = field(default_factory=list, init=False, repr=False)
     _reports: dict[int, DerivationReport] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        self.line = sys._getframe(2).f_lineno  # the caller of the generated __init__
         if not isinstance(self.name, str) or not self.name:
             raise DerivationError(f"a derivation needs a name, got {self.name!r}")
         if self.start is not None:
@@ -194,7 +198,7 @@ class Derivation:
     def _sizes(self, status: Status) -> str:
         names = size_names(self.start, *(step.expression for step in self._steps))
         if status == "proved":
-            return f"all {', '.join(names)}" if names else "no sizes occur"
+            return described_sizes(names)
         return (
             ", ".join(f"{name} = {value}" for name, value in explicit_sizes(names).items())
             or "no sizes occur"

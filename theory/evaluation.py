@@ -161,7 +161,11 @@ class Evaluator:
         body, variables = expression.expr, expression.variables
         if len(variables) > 1:
             body = Derivative(body, *variables[:-1], evaluate=False)
-        return self.derivative(body, self.where(variables[-1], scope), scope)
+        cell = self.where(variables[-1], scope)
+        key = body, cell, tuple((index, scope[index]) for index in free_indices(body) if index in scope)
+        if key not in self._memory:
+            self._memory[key] = self.derivative(body, cell, dict(key[2]))
+        return self._memory[key]
 
     def shifted_value(self, body: Expr, cell: Cell, shift: Any, scope: Scope) -> Any:
         """The value of `body` with `shift` added to one cell."""
@@ -240,6 +244,7 @@ class Decimal50(Evaluator):
     ) -> None:
         super().__init__(sizes)
         self.values = values
+        self.stand_in_text = stand_in
         self.stand_in = STAND_INS[stand_in]
         self.labels = labels
 
@@ -247,12 +252,13 @@ class Decimal50(Evaluator):
         """Distinct names get distinct functions: the argument is multiplied by 1, 2, …"""
         return 1 + self.labels.index(label)
 
-    def described(self, label: str, stand_in: str, vector: bool) -> str:
-        """What an unspecified function is taken to be, in words."""
+    def described(self, label: str, vector: bool) -> str:
+        """What an unspecified function, of a scalar or a vector, is taken to be."""
+        text = self.stand_in_text
         scale = "" if self._scale(label) == 1 else f"{self._scale(label)} "
         if vector:
-            return f"{label}(r) = g({scale}Σ k r_k) + Σ r_k² for g(x) = {stand_in}"
-        return f"{label}(x) = g({scale}x) for g(x) = {stand_in}" if scale else f"{label}(x) = {stand_in}"
+            return f"{label}(r) = g({scale}Σ k r_k) + Σ r_k² for g(x) = {text}"
+        return f"{label}(x) = g({scale}x) for g(x) = {text}" if scale else f"{label}(x) = {text}"
 
     def number(self, value: Rational) -> Any:
         return mpmath.mpf(int(value.p)) / int(value.q)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from random import Random
@@ -29,8 +29,13 @@ _OTHER_SIZE = 2
 _LADDER = ((1, 2, 1), (2, 2, 1), (1, 3, 1), (1, 2, 2), (2, 2, 2), (2, 3, 2), (3, 4, 3))
 """(n, T, every other size) at which a witness is looked for, the smallest first: a person is to check it."""
 _POINTS_PER_SIZE = 2
-_CHECK_POINTS = 1
+_MORE_FOR_SIGNS = 5
+"""A false equation fails at almost every point, a false inequality perhaps at few."""
+_ATTEMPTS = 20
+"""Points tried until a proved equation has a value: roots and logarithms have none at many."""
 _MAX_INDEX_VALUES = 12
+
+ValueOf = Callable[[Cell, Symbol | None], str]
 
 _DIGITS = 50
 _RELATIVE = mpmath.mpf(10) ** -30
@@ -64,7 +69,8 @@ class Witness:
         parts = [f"{name} = {value}" for name, value in (*self.sizes.items(), *self.indices.items())]
         parts += [f"{name} = {value}" for name, value in self.values.items()]
         outcome = f"{self.left} before, {self.right} after" if self.right else self.left
-        return f"at {', '.join(parts)}: {outcome} ({self.why})"
+        where = f"at {', '.join(parts)}: " if parts else ""
+        return f"{where}{outcome} ({self.why})"
 
 
 def examine(left: Expr, right: Expr, seed: int = 0) -> tuple[Status, Tier, Witness | None]:
@@ -96,14 +102,16 @@ def _confirm(left: Expr, right: Expr, seed: int) -> None:
     sizes = explicit_sizes(names)
     if formally_equal(left, right, seed) is False:
         raise TierMismatch(f"proved, but different as rational functions at {sizes}: {left} and {right}")
-    random, seen = Random(seed), False
-    for _ in range(_CHECK_POINTS):
+    random = Random(seed)
+    for _ in range(_ATTEMPTS):
+        seen = False
         for _, witness in _differences(left, right, sizes, _Point(random), "sin x + exp x"):
             seen = True
             if witness is not None:
                 raise TierMismatch(f"proved, but different {witness.text}")
-    if not seen:
-        raise DerivationError(f"no point found at which both sides have a value: {left} and {right}")
+        if seen:
+            return
+    raise DerivationError(f"no point found at which there is a value of {left} and {right}")
 
 
 def formally_equal(left: Expr, right: Expr, seed: int = 0) -> bool | None:
@@ -128,10 +136,15 @@ def find_witness(left: Expr, right: Expr | None, seed: int = 0) -> Witness | Non
         DerivationError: there is no point at which the sides have a value.
     """
     random, names, seen = Random(seed), size_names(left, *_present(right)), False
-    for n, tokens, other in _LADDER:
-        sizes = {name: {"n": n, "T": tokens}.get(name, other) for name in names}
+    ladder = [tuple({"n": n, "T": tokens}.get(name, other) for name in names) for n, tokens, other in _LADDER]
+    distinct = list(dict.fromkeys(ladder))
+    points = _POINTS_PER_SIZE * len(ladder) // len(distinct)
+    if right is None:
+        points *= _MORE_FOR_SIGNS
+    for values in distinct:
+        sizes = dict(zip(names, values, strict=True))
         for stand_in in STAND_INS:
-            for _ in range(_POINTS_PER_SIZE):
+            for _ in range(points):
                 point = _Point(random)
                 for scope, witness in _differences(left, right, sizes, point, stand_in):
                     seen = True
@@ -169,9 +182,11 @@ def _differences(
     left: Expr, right: Expr | None, sizes: Mapping[str, int], point: _Point, stand_in: str
 ) -> Iterator[tuple[Scope, Witness | None]]:
     """For each choice of the free indices at one point: the witness, or None where the sides agree."""
+    together = _Comparison(left, right, sizes, point, stand_in)
     for scope in _scopes(left, right, sizes, point.random):
         try:
-            yield scope, difference_at(left, right, sizes, scope, point, stand_in)
+            differ = together.differing(scope) is not None
+            yield scope, difference_at(left, right, sizes, scope, point, stand_in) if differ else None
         except Undecided:
             continue
 
@@ -199,43 +214,76 @@ def difference_at(
     right: Expr | None,
     sizes: Mapping[str, int],
     scope: Scope,
-    value: Any,
+    value: ValueOf,
     stand_in: str = "sin x + exp x",
 ) -> Witness | None:
     """The witness that the two sides differ at one point, or None if they agree there up to rounding.
 
     Without a right side: the witness that the left side is negative.
     """
-    other = Integer(0) if right is None else right
-    applied = left.atoms(Applied) | other.atoms(Applied)
-    functions = dict(sorted((part.label, part.slot is not None) for part in applied))
     used: dict[Cell, str] = {}
 
     def recorded(cell: Cell, symbol: Symbol | None) -> str:
         used[cell] = value(cell, symbol)
         return used[cell]
 
-    results = []
-    for digits in (_DIGITS, 2 * _DIGITS):
-        with mpmath.workdps(digits):
-            point = Decimal50(sizes, recorded, stand_in, list(functions))
-            results.append((point.value(left, scope), point.value(other, scope)))
-    with mpmath.workdps(2 * _DIGITS):
-        coarse, fine = (a - b for a, b in results)
-        scale = max(map(abs, results[1]))
-        if abs(fine) <= _RELATIVE * scale or abs(fine - coarse) > _STABLE * abs(fine):
-            return None
-        if right is None and fine > 0:
-            return None
-    taken = ", ".join(point.described(label, stand_in, vector) for label, vector in functions.items())
+    comparison = _Comparison(left, right, sizes, recorded, stand_in)
+    values = comparison.differing(scope)
+    if values is None:
+        return None
+    taken = comparison.functions()
     return Witness(
         sizes=dict(sizes),
         indices={index.name: place for index, place in scope.items()},
         values={_shown(cell): text for cell, text in sorted(used.items())},
-        left=mpmath.nstr(results[1][0], 6),
-        right="" if right is None else mpmath.nstr(results[1][1], 6),
+        left=mpmath.nstr(values[0], 6),
+        right="" if right is None else mpmath.nstr(values[1], 6),
         why=f"with {taken}" if taken else f"the {'sign' if right is None else 'value'} is wrong",
     )
+
+
+class _Comparison:
+    """The two sides at one point, at growing precision."""
+
+    def __init__(
+        self, left: Expr, right: Expr | None, sizes: Mapping[str, int], value: ValueOf, stand_in: str
+    ) -> None:
+        self.sides = left, Integer(0) if right is None else right
+        self.sign_only = right is None
+        applied = {part for side in self.sides for part in side.atoms(Applied)}
+        self.vectors = dict(sorted((part.label, part.slot is not None) for part in applied))
+        self.stand_in = stand_in
+        labels = list(self.vectors)
+        self.evaluators = {
+            digits: Decimal50(sizes, value, stand_in, labels) for digits in (_DIGITS, 2 * _DIGITS)
+        }
+
+    def functions(self) -> str:
+        """What the unspecified functions are taken to be."""
+        any_precision = self.evaluators[_DIGITS]
+        return ", ".join(any_precision.described(*item) for item in self.vectors.items())
+
+    def differing(self, scope: Scope) -> tuple[Any, Any] | None:
+        """The values of the two sides if they differ beyond rounding."""
+        coarse = self._values(scope, _DIGITS)
+        if coarse is None:
+            return None
+        fine = self._values(scope, 2 * _DIGITS)
+        if fine is None:
+            return None
+        with mpmath.workdps(2 * _DIGITS):
+            gap = fine[0] - fine[1]
+            moved = coarse[0] - coarse[1] - gap
+            return None if abs(moved) > _STABLE * abs(gap) else fine
+
+    def _values(self, scope: Scope, digits: int) -> tuple[Any, Any] | None:
+        """The two values, if they differ at this precision."""
+        with mpmath.workdps(digits):
+            evaluator = self.evaluators[digits]
+            left, right = (evaluator.value(side, scope) for side in self.sides)
+            if abs(left - right) <= _RELATIVE * max(abs(left), abs(right)):
+                return None
+            return None if self.sign_only and left > 0 else (left, right)
 
 
 def _scopes(
@@ -261,6 +309,11 @@ def _shown(cell: Cell) -> str:
 def explicit_sizes(names: list[str]) -> dict[str, int]:
     """The sizes at which the independent checks run."""
     return {name: EXPLICIT_SIZES.get(name, _OTHER_SIZE) for name in names}
+
+
+def described_sizes(names: list[str]) -> str:
+    """For which sizes something is proved."""
+    return f"all {', '.join(names)}" if names else "no sizes occur"
 
 
 def size_names(*expressions: Expr) -> list[str]:

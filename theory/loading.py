@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from pathlib import Path
-from types import CodeType
+from types import CodeType, ModuleType
 
 from .derivation import Derivation
 from .notation import DerivationError
@@ -24,26 +25,33 @@ def load_derivations(path: str | Path) -> list[Derivation]:
             derivation, or two derivations have the same name.
     """
     shown = Path(path)
-    names: dict[str, object] = {"__name__": f"derivations:{shown.stem}", "__file__": str(shown)}
     code = _compiled(shown)
+    module = ModuleType(f"attcheck_derivations_{shown.stem}")
+    module.__file__ = str(shown)
+    sys.modules[module.__name__] = module  # dataclasses look a class's module up by name
     try:
-        exec(code, names)
+        exec(code, module.__dict__)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit too: a file must not end the review of the others
         raise DerivationFileError(f"{shown}{_line(error, shown)}: {_described(error)}") from error
+    finally:
+        del sys.modules[module.__name__]
     found: dict[int, Derivation] = {
-        id(value): value for value in names.values() if isinstance(value, Derivation)
+        id(value): value for value in vars(module).values() if isinstance(value, Derivation)
     }
     if not found:
         raise DerivationFileError(
             f"{shown}: defines no derivations, expected Derivation objects at module level"
         )
-    seen: set[str] = set()
+    lines: dict[str, int] = {}
     for derivation in found.values():
-        if derivation.name in seen:
-            raise DerivationFileError(f"{shown}: two derivations are named {derivation.name!r}, rename one")
-        seen.add(derivation.name)
+        if derivation.name in lines:
+            raise DerivationFileError(
+                f"{shown}, line {derivation.line}: {derivation.name!r} is also the name of the derivation "
+                f"on line {lines[derivation.name]}, rename one"
+            )
+        lines[derivation.name] = derivation.line
     return list(found.values())
 
 
@@ -56,7 +64,7 @@ def _compiled(path: Path) -> CodeType:
         )
         raise DerivationFileError(f"{path}: {reason}, expected a Python file with derivations") from error
     try:
-        return compile(source, str(path), "exec")
+        return compile(source, str(path), "exec", dont_inherit=True)
     except SyntaxError as error:
         line = f", line {error.lineno}" if error.lineno else ""
         raise DerivationFileError(f"{path}{line}: not Python: {error.msg}") from error
@@ -96,8 +104,7 @@ _TEMPLATE = '''"""{name}: say here what is derived, and from which page of which
 
 from sympy import exp
 
-from theory import Derivation, Index, array, delta, partial, total
-from theory.notation import T
+from theory import Derivation, Index, T, array, delta, partial, total
 
 # Indices run from 1 to a size: n inputs, T tokens, d dimensions, or an integer.
 t, tau, k = Index("t", T), Index("tau", T), Index("k", T)

@@ -5,9 +5,8 @@ of atoms. An atom is an array entry, a scalar, Kronecker's delta, the exponentia
 with normal forms as arguments, or a sum that is raised to a negative or fractional power. Equal normal forms
 prove equality, with denominators nonzero, roots real and free indices in range; different ones prove nothing.
 
-Known gaps: symbolic exponents and functions other than ``exp`` and ``log`` are opaque, sums are not unrolled
-at numeric sizes, and fractions with several terms in the denominator are only brought over a common
-denominator when they stand outside every sum.
+Known gaps: functions other than ``exp`` and ``log`` are opaque, sums are not unrolled at numeric sizes, and
+fractions with different denominators are only brought over a common one when they stand outside every sum.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache, reduce
+from typing import Any
 
 from sympy import (
     Add,
@@ -31,6 +31,7 @@ from sympy import (
     Symbol,
     exp,
     log,
+    sympify,
 )
 from sympy.core.function import Application, AppliedUndef
 from sympy.tensor.indexed import Indexed
@@ -49,7 +50,7 @@ class NormalForm:
     terms: Terms = field(compare=False, repr=False)
 
 
-def proves_equal(left: Expr, right: Expr) -> bool:
+def proves_equal(left: Any, right: Any) -> bool:
     """Whether ``left = right`` is proved for every size.
 
     A `False` means "not proved", never "different".
@@ -58,12 +59,12 @@ def proves_equal(left: Expr, right: Expr) -> bool:
         DerivationError: a side contains something that cannot be read.
     """
     try:
-        first, second = normal_form(left), normal_form(right)
+        first, second = normal_form(sympify(left)), normal_form(sympify(right))
         if first == second:
             return True
         return not _cleared(collected([*first.terms, *scaled(second.terms, Fraction(-1))]))
     except TooLarge:
-        return False
+        return bool(left == right)
 
 
 @lru_cache(maxsize=1_000)
@@ -142,7 +143,7 @@ def _read(expression: Expr, scope: Mapping[Index, Place]) -> Terms:
         base = _read(expression.base, scope)
         if isinstance(expression.exp, Rational):
             return power_of(base, Fraction(int(expression.exp.p), int(expression.exp.q)))
-        return (_atom("function", "power", inner=(base, _read(expression.exp, scope))),)
+        return exp_of(times(_read(expression.exp, scope), log_of(base)))  # x^e = exp(e log x)
     if isinstance(expression, log) and len(expression.args) == 1:
         return log_of(_read(expression.args[0], scope))
     if isinstance(expression, Applied):

@@ -186,7 +186,7 @@ GRADIENT_W_RANK_ONE = Statement(
     "at most 1, and ∇_p L = Wᵀ g",
     latex=r"\nabla_W L = g\,p^\top,\quad g = \frac1n \sum_i \ell'(m_i)\, "
     r"X_i^\top (\operatorname{diag}(s_i) - s_i s_i^\top)\, \gamma_i,\quad \nabla_p L = W^\top g",
-    build=(gradient_w, gradient_p_through_w),
+    build=lambda: (gradient_w(), gradient_p_through_w()),
     variants=(
         Variant(
             "order-of-factors",
@@ -227,7 +227,7 @@ LEMMA1 = Statement(
     ),
     conclusion="W(t) = p(t) uᵀ/‖u‖² for every t; and from any W(0), W(t) − W(0) has rank at most 1",
     latex=r"W(t) = \frac{p(t)\,u^\top}{\lVert u\rVert^2} \quad\text{for all } t",
-    build=(lemma1_base, lemma1_step, lemma1_rank),
+    build=lambda: (lemma1_base(), lemma1_step(), lemma1_rank()),
     argument="Induction on t: the base holds by the choice of W(0), the step for any p(t) and any η. "
     "The last derivation is the step of an induction on W(t) − W(0) = q(t) uᵀ, with q(0) = 0.",
     variants=(
@@ -259,7 +259,7 @@ BALANCEDNESS = Statement(
     hypotheses=("gradient flow on W and p together", "logits X_i W p"),
     conclusion="WᵀW − p pᵀ does not change along the flow",
     latex=r"\frac{\mathrm d}{\mathrm dt}\bigl(W^\top W - p\,p^\top\bigr) = 0",
-    build=(balancedness,),
+    build=lambda: (balancedness(),),
     variants=(
         Variant(
             "direction",
@@ -285,7 +285,7 @@ GRADIENT_W_CROSS = Statement(
     "at most min(n, d)",
     latex=r"\nabla_W L = \frac1n \sum_i \ell'(m_i)\, "
     r"X_i^\top (\operatorname{diag}(s_i) - s_i s_i^\top)\, \gamma_i\, z_i^\top",
-    build=(gradient_w_cross,),
+    build=lambda: (gradient_w_cross(),),
     argument="A sum of n matrices of the form (vector)(vector)ᵀ of size d × d.",
     variants=(
         Variant(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from sympy import Expr, preorder_traversal
+from sympy import Expr, Pow, preorder_traversal
 from sympy.printing.latex import LatexPrinter
 
 from .derivation import Derivation, DerivationReport, StepReport
@@ -18,7 +19,7 @@ class _Printer(LatexPrinter):  # type: ignore[misc]
     """SymPy's printer, with short sums: every sum runs over the full range of its index."""
 
     def _needs_mul_brackets(self, expr: Expr, first: bool = False, last: bool = False) -> bool:
-        if isinstance(expr, Named | Applied):
+        if isinstance(expr, Named | Applied | Pow):
             return False
         return bool(super()._needs_mul_brackets(expr, first, last))
 
@@ -156,3 +157,9 @@ def _standing(step: StepReport) -> str:
 
 def _display(formula: str) -> str:
     return f"$$\n{formula}\n$$"
+
+
+def write_notes(folder: str | Path) -> None:
+    """Write `statements.md` and `derivations.md` into a folder."""
+    for name, page in (("statements", statements_markdown()), ("derivations", derivations_markdown())):
+        (Path(folder) / f"{name}.md").write_text(page, encoding="utf-8")

@@ -75,15 +75,32 @@ def _inverse(value: int) -> int:
 
 
 @lru_cache(maxsize=10_000)
-def _monomials(argument: Expr) -> dict[Any, Any]:
-    """The argument of an exponential, written out, as {monomial: rational coefficient}."""
+def _parts(argument: Expr) -> tuple[tuple[tuple[Rational, Expr], ...], Expr]:
+    """A rational function as rational multiples of monomials, over a common denominator in lowest terms."""
     numerator, denominator = cancel(argument).as_numer_denom()
-    result: dict[Any, Any] = {}
-    for term in Add.make_args(numerator.expand()):
-        coefficient, monomial = (term / denominator).as_coeff_Mul()
-        result[monomial] = result.get(monomial, 0) + coefficient
-    result.pop(Integer(0), None)
-    return {monomial: value for monomial, value in result.items() if value}
+    content, denominator = denominator.primitive()
+    terms = (term.as_coeff_Mul() for term in Add.make_args(numerator.expand()))
+    return tuple((coefficient / content, monomial) for coefficient, monomial in terms), denominator
+
+
+def _symbol(residue: int) -> Symbol:
+    """A symbol that stands for a residue, which its name tells."""
+    return Symbol(f"r{residue}")
+
+
+def _residue(polynomial: Expr) -> int:
+    """The value of a polynomial in the symbols that `_symbol` makes."""
+    if isinstance(polynomial, Rational):
+        return int(polynomial.p) * _inverse(int(polynomial.q)) % PRIME
+    if isinstance(polynomial, Symbol):
+        return int(polynomial.name[1:])
+    if isinstance(polynomial, Pow):
+        return pow(_residue(polynomial.base), int(polynomial.exp), PRIME)
+    result = 0 if isinstance(polynomial, Add) else 1
+    for part in polynomial.args:
+        value = _residue(part)
+        result = (result + value if isinstance(polynomial, Add) else result * value) % PRIME
+    return result
 
 
 class Formal(Evaluator):
@@ -129,11 +146,16 @@ class Formal(Evaluator):
         if not isinstance(expression, exp):
             raise Undecided(f"{type(expression).__name__} is not a rational function of exponentials")
         value = 1
-        for monomial, coefficient in _monomials(self._explicit(expression.args[0], scope)).items():
+        terms, denominator = _parts(self._explicit(expression.args[0], scope))
+        for coefficient, monomial in terms:
+            # Monomials over a denominator are known by their value: a ratio can be written in many ways.
+            key = _residue(monomial) * _inverse(_residue(denominator)) % PRIME
+            if key > PRIME // 2:
+                key, coefficient = PRIME - key, -coefficient
             steps = coefficient * _ROOTS
             if steps.q != 1:
                 raise Undecided("an exponential with a fractional coefficient")
-            value = value * pow(self.unknown(("exp", monomial)), int(steps), PRIME) % PRIME
+            value = value * pow(self.unknown(("exp", key)), int(steps), PRIME) % PRIME
         factorials = [1]
 
         def coefficient_of(k: int) -> int:
@@ -150,12 +172,14 @@ class Formal(Evaluator):
         if isinstance(expression, Symbol):
             if expression.name in self.sizes:
                 return Integer(self.sizes[expression.name])
-            return self.assigned.get((expression.name, ()), (None, expression))[1]
+            if (expression.name, ()) in self.assigned:
+                return self.assigned[expression.name, ()][1]
+            return _symbol(self.unknown((expression.name, ())))
         if isinstance(expression, Indexed):
             name, where = self.where(expression, scope)
             if (name, where) in self.assigned:
                 return self.assigned[name, where][1]
-            return Symbol(f"{name}_{'_'.join(map(str, where))}")
+            return _symbol(self.unknown((name, where)))
         if isinstance(expression, Named):
             return self._explicit(expression.definition, scope)
         if isinstance(expression, KroneckerDelta):
@@ -172,7 +196,7 @@ class Formal(Evaluator):
         ):
             return expression.func(*(self._explicit(part, scope) for part in expression.args))
         # Anything else (a softmax inside an exponential) is one more unknown, named by its value.
-        return Symbol(f"value_{self.value(expression, scope).real}")
+        return _symbol(self.value(expression, scope).real)
 
     def meaning(self, value: Expr, scope: Scope) -> Expr:
         return self._explicit(value, scope)

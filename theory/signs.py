@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Abs, Add, Expr, Integer, KroneckerDelta, Mul, Pow, Rational, Sum, Symbol, exp
+from sympy import Abs, Add, Expr, Integer, KroneckerDelta, Mul, Pow, Sum, Symbol, exp
 
 from .notation import Named
 
@@ -14,8 +14,8 @@ def shown_nonnegative(expression: Expr) -> bool:
     """
     if isinstance(expression, Named):
         return shown_nonnegative(expression.definition)
-    if isinstance(expression, Rational):
-        return bool(expression >= 0)
+    if expression.is_number:
+        return bool(expression.is_nonnegative)
     if isinstance(expression, Symbol):
         return bool(expression.is_positive)
     if isinstance(expression, KroneckerDelta | exp | Abs):

@@ -27,7 +27,7 @@ def softmax(logits: LogitsOf, token: Index | int) -> Expr:
     return exp(logits(token)) / total(exp(logits(other)), other)
 
 
-def weights(token: Index) -> Expr:
+def weights(token: Index | int) -> Expr:
     """``s_t = softmax(z)_t``."""
     return named("s", softmax(lambda index: z[index], token), token)
 
@@ -87,7 +87,7 @@ JACOBIAN = Statement(
     hypotheses=(),
     conclusion="∂s_t/∂a_τ = s_t (δ_tτ − s_τ), that is diag(s) − s sᵀ",
     latex=r"\frac{\partial s}{\partial a} = \operatorname{diag}(s) - s\,s^\top",
-    build=(jacobian,),
+    build=lambda: (jacobian(),),
     variants=(
         Variant(
             "second-term",
@@ -116,7 +116,7 @@ COVARIANCE = Statement(
     latex=r"a^\top(\operatorname{diag}(s) - s\,s^\top)\,\gamma "
     r"= \tfrac12 \sum_{t,\tau} s_t s_\tau (a_t - a_\tau)(\gamma_t - \gamma_\tau) "
     r"= \operatorname{Cov}_s(a, \gamma)",
-    build=(covariance,),
+    build=lambda: (covariance(),),
     variants=(
         Variant(
             "half",

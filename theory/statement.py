@@ -9,7 +9,7 @@ from functools import cached_property
 from sympy import Expr
 
 from .derivation import Derivation, DerivationReport
-from .examination import Status
+from .examination import Status, described_sizes, size_names
 
 MM = "arXiv 2306.13596"
 """Max-Margin Token Selection in Attention Mechanism."""
@@ -35,6 +35,10 @@ class Variant:
 
     def derivation(self) -> Derivation:
         """The slip as a derivation of one step."""
+        return self._chain
+
+    @cached_property
+    def _chain(self) -> Derivation:
         chain = Derivation(self.name, start=self.start(), title=self.description)
         if self.claimed is None:
             return chain.nonnegative(because=self.description)
@@ -76,7 +80,7 @@ class Statement:
         hypotheses: under which it holds, besides the setting.
         conclusion: what holds.
         latex: the conclusion as a formula.
-        build: functions that give the derivations that prove it together.
+        build: gives the derivations that prove it together.
         variants: false variants.
         argument: how the conclusion follows from the derivations, where they do not end in it.
         reading: whether it is our reading of the source, whose wording could differ.
@@ -88,7 +92,7 @@ class Statement:
     hypotheses: tuple[str, ...]
     conclusion: str
     latex: str
-    build: tuple[Callable[[], Derivation], ...]
+    build: Callable[[], tuple[Derivation, ...]]
     variants: tuple[Variant, ...]
     argument: str = ""
     reading: bool = False
@@ -96,18 +100,20 @@ class Statement:
     @cached_property
     def derivations(self) -> tuple[Derivation, ...]:
         """The derivations that prove the statement together."""
-        return tuple(make() for make in self.build)
+        return self.build()
 
     def check(self, seed: int = 0) -> StatementReport:
         """Examine every derivation and every false variant; the same seed gives the same report."""
         reports = tuple(derivation.check(seed) for derivation in self.derivations)
         order = ("refuted", "supported", "proved")
         weakest = min((report.status for report in reports), key=order.index)
-        sizes = dict.fromkeys(report.sizes for report in reports if report.status == weakest)
+        expressions = [step.expression for report in reports for step in report.steps]
+        names = size_names(*expressions, *(derivation.start for derivation in self.derivations))
+        at_most = dict.fromkeys(report.sizes for report in reports if report.status == weakest)
         return StatementReport(
             id=self.id,
             status=weakest,
-            sizes="; ".join(sizes),
+            sizes=described_sizes(names) if weakest == "proved" else "; ".join(at_most),
             derivations=reports,
             variants=tuple(variant.derivation().check(seed) for variant in self.variants),
         )

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .catalogue import TargetError, find, load_checks
-from .claim import Claim, Control
+from .catalogue import Check, TargetError, find, load_checks
+from .proofs import FalseVariant, Proof, run_witness
 from .store import Counterexample, CounterexampleError, decoded_arguments, load
 from .trial import Trial, run_trial
 
@@ -19,13 +19,13 @@ class Replay:
 
     Attributes:
         counterexample: what the file says.
-        check: the claim or control it belongs to.
+        check: what it refutes.
         arguments: the decoded arguments.
         trial: this run.
     """
 
     counterexample: Counterexample
-    check: Claim | Control
+    check: Check
     arguments: Mapping[str, Any]
     trial: Trial
 
@@ -47,6 +47,11 @@ def replay(path: Path, claim_file: Path | None = None) -> Replay:
         arguments = decoded_arguments(counterexample.arguments)
     except ValueError as error:
         raise CounterexampleError(f"{path}: {error}") from error
+    if isinstance(check, Proof | FalseVariant):
+        try:
+            return Replay(counterexample, check, arguments, run_witness(check, arguments))
+        except ValueError as error:
+            raise CounterexampleError(f"{path}: {error}") from error
     if set(arguments) != set(check.arguments):
         raise CounterexampleError(
             f"{path}: arguments: got ({', '.join(arguments)}), expected those of {check.id}: "
@@ -55,7 +60,7 @@ def replay(path: Path, claim_file: Path | None = None) -> Replay:
     return Replay(counterexample, check, arguments, run_trial(check.body, arguments))
 
 
-def _check_of(counterexample: Counterexample, path: Path, claim_file: Path | None) -> Claim | Control:
+def _check_of(counterexample: Counterexample, path: Path, claim_file: Path | None) -> Check:
     file = claim_file or (counterexample.claim_file and Path(counterexample.claim_file))
     if file:
         checks = {check.id: check for check in load_checks(file)}
@@ -65,7 +70,4 @@ def _check_of(counterexample: Counterexample, path: Path, claim_file: Path | Non
                 f"{', '.join(checks)}"
             )
         return checks[counterexample.claim]
-    check = find(counterexample.claim)
-    if not isinstance(check, Claim | Control):
-        raise TargetError(f"{path}: claim: {check.id} is a symbolic statement, expected a claim or control")
-    return check
+    return find(counterexample.claim)

@@ -95,7 +95,7 @@ def available_cores() -> int:
 
 def _run(check: Check, budget: Budget, examined: Callable[[str, int], None]) -> Verdict:
     if isinstance(check, Proof | FalseVariant):
-        return examine_proof(check, budget.seed)
+        return examine_proof(check, budget.seed, budget.store)
     return examine(check, budget, examined)
 
 

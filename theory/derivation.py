@@ -23,6 +23,7 @@ from .examination import (
     TierMismatch,
     Witness,
     described_sizes,
+    evaluated_again,
     examine,
     examine_sign,
     explicit_sizes,
@@ -164,6 +165,24 @@ class Derivation:
         if seed not in self._reports:
             self._reports[seed] = self._examined(seed)
         return self._reports[seed]
+
+    def at(self, number: int, witness: Witness) -> Witness | None:
+        """Evaluate step `number`, counted from 1, at the point of a witness.
+
+        Returns:
+            The witness that the step is wrong there, or None if it holds there.
+
+        Raises:
+            DerivationError: there is no such step, or the witness gives no point for it.
+        """
+        if not 1 <= number <= len(self._steps):
+            raise DerivationError(f"{self.name}: step: got {number}, expected 1 to {len(self._steps)}")
+        step = self._steps[number - 1]
+        previous = self._steps[number - 2].expression if number > 1 else self.start
+        try:
+            return evaluated_again(previous, None if step.nonnegative else step.expression, witness)
+        except DerivationError as error:
+            raise DerivationError(f"{self.name}: step {number}: {error}") from None
 
     def _examined(self, seed: int) -> DerivationReport:
         previous, steps = self.start, []

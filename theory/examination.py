@@ -62,6 +62,8 @@ class Witness:
     left: str
     right: str
     why: str
+    stand_in: str
+    """What unspecified functions are taken to be, a key of `STAND_INS`."""
 
     @property
     def text(self) -> str:
@@ -239,7 +241,36 @@ def difference_at(
         left=mpmath.nstr(values[0], 6),
         right="" if right is None else mpmath.nstr(values[1], 6),
         why=f"with {taken}" if taken else f"the {'sign' if right is None else 'value'} is wrong",
+        stand_in=stand_in,
     )
+
+
+def evaluated_again(left: Expr, right: Expr | None, witness: Witness) -> Witness | None:
+    """What the two sides are at the point of a witness: a witness again, or None if they agree there.
+
+    Raises:
+        DerivationError: the witness does not give a point at which the sides have values.
+    """
+    found = {index for part in (left, *_present(right)) for index in free_indices(part)}
+    free = sorted(found, key=lambda index: index.name)
+    missing = [index.name for index in free if index.name not in witness.indices]
+    missing += sorted(set(size_names(left, *_present(right))) - set(witness.sizes))
+    if missing:
+        raise DerivationError(f"the point gives no value of {', '.join(missing)}")
+    if witness.stand_in not in STAND_INS:
+        raise DerivationError(f"stand_in: got {witness.stand_in!r}, expected one of {', '.join(STAND_INS)}")
+
+    def value(cell: Cell, symbol: Symbol | None) -> str:
+        text = witness.values.get(_shown(cell))
+        if text is None:
+            raise DerivationError(f"the point gives no value of {_shown(cell)}")
+        return text
+
+    scope = {index: witness.indices[index.name] for index in free}
+    try:
+        return difference_at(left, right, witness.sizes, scope, value, witness.stand_in)
+    except (Undecided, TypeError, ValueError) as error:
+        raise DerivationError(f"the point gives no values of both sides: {error}") from error
 
 
 class _Comparison:

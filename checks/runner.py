@@ -25,6 +25,7 @@ from .verdict import Verdict
 PROFILES: Mapping[str, int] = {"quick": 100, "ci": 400, "thorough": 4_000}
 """Examples for each claim."""
 
+_PATIENCE_SECONDS = 2.0  # What a worker is given to end by itself.
 _POLL_SECONDS = 0.1  # How often progress is passed on; no result depends on it.
 
 
@@ -143,11 +144,19 @@ def _terminated_on_error(executor: ProcessPoolExecutor) -> Iterator[None]:
             # Most of all KeyboardInterrupt: do not wait for searches that nobody waits for.
             except BaseException:
                 executor.shutdown(wait=False, cancel_futures=True)
-                for child in multiprocessing.active_children():
-                    child.terminate()
+                _end(multiprocessing.active_children())
                 raise
     finally:
         executor.shutdown(wait=False)
+
+
+def _end(children: Sequence[multiprocessing.process.BaseProcess]) -> None:
+    for child in children:
+        child.terminate()
+    for child in children:
+        child.join(_PATIENCE_SECONDS)
+        if child.is_alive():  # Code of a claim may have taken over the signal.
+            child.kill()
 
 
 # The state of a worker process: one run, set once at its start.

@@ -221,8 +221,21 @@ def replay(counterexample: Path, claims: Path | None) -> int:
 @cli.command()
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the numeric re-checks.")
-def derive(ids: tuple[str, ...], seed: int) -> int:
+@click.option(
+    "--notes",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write statements.md and derivations/*.md to a folder instead.",
+)
+def derive(ids: tuple[str, ...], seed: int, notes: Path | None) -> int:
     """Derive symbolic statements step by step, each step with how it was established."""
+    if notes is not None:
+        if ids:
+            raise click.ClickException("--notes: writes all statements, expected no ids beside it")
+        try:
+            click.echo(f"{len(theory.write_notes(notes))} pages written to {notes}")
+        except OSError as error:
+            raise click.ClickException(f"--notes: {error}") from error
+        return 0
     checks = [_known(id) for id in ids] or built_in()
     symbolic = [check for check in checks if isinstance(check, Proof | FalseVariant)]
     for check in checks if ids else ():

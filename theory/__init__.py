@@ -21,7 +21,13 @@ from .notation import (
     size,
     total,
 )
-from .render import derivation_markdown, derivation_text, derivations_markdown, statements_markdown
+from .render import (
+    derivation_markdown,
+    derivation_text,
+    derivations_markdown,
+    statements_markdown,
+    write_notes,
+)
 from .softmax import softmax
 from .statement import Statement, StatementReport, Variant
 from .statements import catalogue
@@ -61,4 +67,5 @@ __all__ = [
     "softmax",
     "statements_markdown",
     "total",
+    "write_notes",
 ]

@@ -8,6 +8,7 @@ from . import strategies
 from .claim import Claim, ClaimError, Control, claim, control, expect
 from .cones import Cone, LocalCone
 from .decisions import Decision, converges_in_direction, diverges, follows, stationary, stays_in_cone
+from .gradients import GradientReport, attention_slips, check_gradient
 from .losses import CORRELATION, EXPONENTIAL, LOGISTIC, Loss
 from .margin import Infeasible, MarginSolution, att_svm, hard_margin, label_svm
 from .problems import JointProblem, SelectionProblem, cross_attention
@@ -28,6 +29,7 @@ __all__ = [
     "Cone",
     "Control",
     "Decision",
+    "GradientReport",
     "Infeasible",
     "JointProblem",
     "LocalCone",
@@ -39,6 +41,8 @@ __all__ = [
     "Verdict",
     "assume",
     "att_svm",
+    "attention_slips",
+    "check_gradient",
     "claim",
     "control",
     "converges_in_direction",

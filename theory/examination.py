@@ -238,8 +238,8 @@ def difference_at(
         sizes=dict(sizes),
         indices={index.name: place for index, place in scope.items()},
         values={_shown(cell): text for cell, text in sorted(used.items())},
-        left=mpmath.nstr(values[0], 6),
-        right="" if right is None else mpmath.nstr(values[1], 6),
+        left=_short(values[0], values),
+        right="" if right is None else _short(values[1], values),
         why=f"with {taken}" if taken else f"the {'sign' if right is None else 'value'} is wrong",
         stand_in=stand_in,
     )
@@ -330,6 +330,11 @@ def _scopes(
     ]
     choices = [dict(zip(free, where, strict=True)) for where in product(*(range(1, e + 1) for e in extents))]
     return random.sample(choices, _MAX_INDEX_VALUES) if len(choices) > _MAX_INDEX_VALUES else choices
+
+
+def _short(value: Any, values: tuple[Any, Any]) -> str:
+    """Six digits; what is rounding beside the other value is 0."""
+    return mpmath.nstr(value, 6) if abs(value) > _RELATIVE * max(map(abs, values)) else "0.0"
 
 
 def _shown(cell: Cell) -> str:

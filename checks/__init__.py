@@ -11,10 +11,11 @@ from .decisions import Decision, converges_in_direction, diverges, follows, stat
 from .gradients import GradientReport, attention_slips, check_gradient
 from .losses import CORRELATION, EXPONENTIAL, LOGISTIC, Loss
 from .margin import Infeasible, MarginSolution, att_svm, hard_margin, label_svm
+from .minimisers import minimisers_tend_to
 from .problems import JointProblem, SelectionProblem, cross_attention
 from .runner import verify
 from .selection import Selection, is_locally_optimal, lmm_directions, optimal_tokens, svm_neighbours
-from .trainers import Path, gradient_descent, gradient_flow, normalized_gd
+from .trainers import Path, gradient_descent, gradient_flow, normalized_gd, regularization_path
 from .verdict import Verdict
 
 # Hypothesis's own, so that a claim file has one place to import from.
@@ -56,8 +57,10 @@ __all__ = [
     "is_locally_optimal",
     "label_svm",
     "lmm_directions",
+    "minimisers_tend_to",
     "normalized_gd",
     "optimal_tokens",
+    "regularization_path",
     "stationary",
     "stays_in_cone",
     "strategies",

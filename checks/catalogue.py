@@ -12,7 +12,7 @@ from types import ModuleType
 
 import theory
 
-from .claim import Claim, Control
+from .claim import Claim, Control, declared_claims
 from .proofs import FalseVariant, Proof
 from .trial import describe
 
@@ -62,7 +62,7 @@ def find(id: str) -> Check:
     Raises:
         TargetError: there is none; the message names similar ids.
     """
-    known = {check.id: check for check in _with_controls(built_in())}
+    known = _known_ids()
     if id not in known:
         near = difflib.get_close_matches(id, known, n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}?" if near else "`attcheck list` shows the ids"
@@ -70,16 +70,23 @@ def find(id: str) -> Check:
     return known[id]
 
 
+def _known_ids() -> dict[str, Check]:
+    return {check.id: check for check in _with_controls(built_in())}
+
+
 def load_claims(path: Path) -> list[Claim]:
-    """The claims that a Python file defines at module level, in order of definition.
+    """The claims that a Python file defines, in order of definition.
 
     Raises:
         TargetError: the file is missing, its code raises, or it defines no claim.
     """
-    module = _module_of(path.resolve(), path)
-    own = str(path.resolve())
-    claims = [value for value in vars(module).values() if isinstance(value, Claim) and value.file == own]
-    claims = list(dict.fromkeys(claims))  # An alias is not a second claim.
+    try:
+        resolved = path.resolve()
+        resolved.stat()
+    except (OSError, ValueError) as error:
+        reason = "no such file" if isinstance(error, FileNotFoundError) else str(error)
+        raise TargetError(f"{str(path)[:200]}: {reason}, expected a Python file with claims") from error
+    claims = [claim for claim in _declared_in(resolved, path) if claim.file == str(resolved)]
     if not claims:
         raise TargetError(f"{path}: defines no claims, expected at least one function decorated with @claim")
     return claims
@@ -93,27 +100,33 @@ def load_checks(path: Path) -> list[Claim | Control]:
     return checks
 
 
-# Modules of claim files, with the source they were made of: a file that is edited is read again, and one
-# that is not stands for the same claims each time.
-_loaded: dict[Path, tuple[bytes, ModuleType]] = {}
+# Claims of files, with the source they were made of: a file that is edited is read again, and one that is not
+# stands for the same claims each time.
+_loaded: dict[Path, tuple[bytes, list[Claim]]] = {}
 
 
-def _module_of(path: Path, shown: Path) -> ModuleType:
+def _declared_in(path: Path, shown: Path) -> list[Claim]:
     if not path.is_file():
-        state = "is not a file" if path.exists() else "no such file"
-        raise TargetError(f"{shown}: {state}, expected a Python file with claims")
+        raise TargetError(f"{shown}: is not a file, expected a Python file with claims")
     if path.suffix != ".py":
         raise TargetError(f"{shown}: expected a Python file (name ending in .py)")
-    source = path.read_bytes()
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        raise TargetError(f"{shown}: {error.strerror}, expected a Python file with claims") from error
     if path in _loaded and _loaded[path][0] == source:
         return _loaded[path][1]
     module = ModuleType(f"attcheck_claims_{sha256(str(path).encode()).hexdigest()[:12]}")
     module.__file__ = str(path)
     # Dataclasses look a class's module up by name.
     sys.modules[module.__name__] = module
+    folder = str(path.parent)
+    if folder not in sys.path:
+        sys.path.append(folder)  # For helper modules beside it; last, so that no name there hides another.
     try:
-        # Compiled here rather than imported: bytecode kept beside the file can be stale.
-        exec(compile(source, str(path), "exec"), vars(module))
+        with declared_claims() as claims:
+            # Compiled here rather than imported: bytecode kept beside the file can be stale.
+            exec(compile(source, str(path), "exec"), vars(module))
     except KeyboardInterrupt:
         del sys.modules[module.__name__]
         raise
@@ -121,8 +134,8 @@ def _module_of(path: Path, shown: Path) -> ModuleType:
     except BaseException as error:
         del sys.modules[module.__name__]
         raise TargetError(f"{shown}: {describe(error)}") from error
-    _loaded[path] = source, module
-    return module
+    _loaded[path] = source, claims
+    return claims
 
 
 def _checks(target: Target) -> Iterator[Check]:
@@ -140,7 +153,13 @@ def _checks(target: Target) -> Iterator[Check]:
 
 
 def _looks_like_file(target: str) -> bool:
-    return target.endswith(".py") or Path(target).exists()
+    if target.endswith(".py"):
+        return True
+    # An id is an id, even where a folder happens to have its name.
+    try:
+        return target not in _known_ids() and Path(target).exists()
+    except (OSError, ValueError):  # Too long, or not a name at all.
+        return False
 
 
 def _with_controls(checks: Sequence[Claim | Proof]) -> Iterator[Check]:

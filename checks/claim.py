@@ -6,8 +6,10 @@ hypothesis dropped or one constant made wrong; the harness must refute it.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,9 +22,10 @@ from hypothesis.strategies import SearchStrategy
 from .decisions import Decision
 from .verdict import Status
 
-Property = Callable[..., None]
+Property = Callable[..., Any]
 ArgumentSource = SearchStrategy[Any] | Callable[..., SearchStrategy[Any]]
 
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
@@ -82,6 +85,21 @@ def recorded_decisions() -> Iterator[list[Decision]]:
         _seen.reset(token)
 
 
+# A file can bind two claims to one name, or keep them in a list: they are collected as they are made.
+_declared: ContextVar[list[Claim] | None] = ContextVar("claims declared", default=None)
+
+
+@contextmanager
+def declared_claims() -> Iterator[list[Claim]]:
+    """Collect the claims that are declared in the block."""
+    declared: list[Claim] = []
+    token = _declared.set(declared)
+    try:
+        yield declared
+    finally:
+        _declared.reset(token)
+
+
 @dataclass(frozen=True, eq=False)
 class Claim:
     """A statement to be tested; calling it runs its property.
@@ -116,10 +134,6 @@ class Claim:
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         self.body(*args, **kwargs)
 
-    @property
-    def __doc__(self) -> str | None:  # type: ignore[override]
-        return self.body.__doc__
-
 
 @dataclass(frozen=True, eq=False)
 class Control:
@@ -146,7 +160,7 @@ class Control:
 
     @property
     def statement(self) -> str:
-        return f"Without {self.drops}: {self.claim.statement}"
+        return f"{self.claim.statement} (dropped: {self.drops})"
 
     @property
     def source(self) -> str:
@@ -195,14 +209,15 @@ def claim(
         raise ClaimError(f"{id}: hypotheses: got one string, expected a sequence of phrases")
 
     def decorate(body: Property) -> Claim:
-        parameters = list(inspect.signature(body).parameters)
+        _check_body(id, body)
+        parameters = [p.name for p in inspect.signature(body).parameters.values() if p.kind in _NAMED]
         if set(parameters) != set(arguments):
             raise ClaimError(
                 f"{id}: the property takes ({', '.join(parameters)}), expected exactly the arguments given "
                 f"strategies: ({', '.join(arguments)})"
             )
         _check_sources(id, arguments)
-        return Claim(
+        made = Claim(
             id=id,
             statement=statement,
             source=source,
@@ -213,6 +228,11 @@ def claim(
             examples=_checked_examples(id, examples, arguments),
             file=_file_of(body),
         )
+        object.__setattr__(made, "__doc__", body.__doc__)
+        declared = _declared.get()
+        if declared is not None:
+            declared.append(made)
+        return made
 
     return decorate
 
@@ -286,6 +306,36 @@ def needed(source: Callable[..., Any], earlier: Sequence[str]) -> list[str]:
                 f"({', '.join(earlier) or 'none'})"
             )
     return names
+
+
+def _check_body(id: str, body: Property) -> None:
+    """A property must be a function that runs when it is called, and uses what it decides."""
+    if not inspect.isfunction(inspect.unwrap(body)):
+        raise ClaimError(f"{id}: got {body!r}, expected a function as the property")
+    if (
+        inspect.isgeneratorfunction(body)
+        or inspect.iscoroutinefunction(body)
+        or inspect.isasyncgenfunction(body)
+    ):
+        raise ClaimError(
+            f"{id}: the property is a generator or coroutine, which never runs when it is called"
+        )
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(body)))
+    except (OSError, TypeError, SyntaxError):
+        return  # No source to look at, as in an interactive session.
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Call)
+            and isinstance(node.value.func, ast.Name)
+        ):
+            called = getattr(body, "__globals__", {}).get(node.value.func.id)
+            if inspect.isfunction(called) and called.__annotations__.get("return") in ("Decision", Decision):
+                raise ClaimError(
+                    f"{id}: the decision of {node.value.func.id}(…) is dropped, expected "
+                    f"expect({node.value.func.id}(…))"
+                )
 
 
 def _file_of(body: Property) -> str | None:

@@ -1,4 +1,4 @@
-"""The command line: `attcheck verify | list | show | replay | derive | review | new | figures`.
+"""The command line: `attcheck verify | list | show | replay | derive | review | atlas | new | figures`.
 
 Bad input gets one line that names what came and what was expected, and exit status 2.
 """
@@ -9,7 +9,9 @@ import inspect
 import io
 import json
 import os
+import signal
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,14 +24,19 @@ from rich.text import Text
 
 import theory
 
+from .atlas import atlas as map_problem
 from .catalogue import Check, TargetError, built_in, find
 from .claim import ArgumentSource, Claim, ClaimError, Control
 from .figures import FIGURES, draw
+from .figures.portrait import draw_portrait
+from .problem_files import ProblemFileError, load_problem
 from .proofs import FalseVariant, Proof
 from .replay import replay as replay_file
 from .report import LiveProgress, print_verdicts, results_document
+from .report.atlas import print_atlas
 from .runner import PROFILES, available_cores
 from .runner import verify as run_verify
+from .selection import EnumerationLimitError
 from .store import DEFAULT_STORE, CounterexampleError, argument_lines, readable_json, write_atomically
 from .templates import claim_template
 from .verdict import exit_status
@@ -40,6 +47,9 @@ _PLAIN_WIDTH = 120  # Columns when the output is not a terminal.
 
 def main() -> None:
     """Entry point of the console script."""
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (for good)
+    # Told to end, keep what is finished, as after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # Not every terminal can show ‖p‖.
@@ -58,6 +68,9 @@ def main() -> None:
         # The reader of a pipe has gone (`attcheck list | head`), which Click and Rich make a SystemExit.
         # Keep Python from flushing into it again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:  # Standard output is full, or a path is no path.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = _fail(str(error))
     sys.exit(status)
 
 
@@ -227,7 +240,10 @@ def replay(counterexample: Path, claims: Path | None) -> int:
     help="Write statements.md and derivations/*.md to a folder instead.",
 )
 def derive(ids: tuple[str, ...], seed: int, notes: Path | None) -> int:
-    """Derive symbolic statements step by step, each step with how it was established."""
+    """Derive symbolic statements step by step, each step with how it was established.
+
+    Exit status 1 when a step is refuted, 3 when one is only supported at some sizes.
+    """
     if notes is not None:
         if ids:
             raise click.ClickException("--notes: writes all statements, expected no ids beside it")
@@ -241,14 +257,14 @@ def derive(ids: tuple[str, ...], seed: int, notes: Path | None) -> int:
     for check in checks if ids else ():
         if check not in symbolic:
             raise click.ClickException(f"{check.id}: is a numeric claim, expected a symbolic statement")
-    proved = True
+    statuses = []
     for check in symbolic:
         for derivation in check.derivations:
             report = derivation.check(seed)
-            proved = proved and report.status == "proved"
+            statuses.append(report.status)
             click.echo(theory.derivation_text(derivation, report))
             click.echo()
-    return 0 if proved else 1
+    return _standing(statuses)
 
 
 @cli.command()
@@ -267,8 +283,45 @@ def review(file: Path, seed: int) -> int:
     for derivation, report in zip(derivations, reports, strict=True):
         click.echo(theory.derivation_text(derivation, report))
         click.echo()
-    statuses = {report.status for report in reports}
-    return 1 if "refuted" in statuses else 3 if "supported" in statuses else 0
+    return _standing([report.status for report in reports])
+
+
+@cli.command()
+@click.argument("problem_file", metavar="PROBLEM", type=click.Path(path_type=Path))
+@click.option("--png", type=click.Path(path_type=Path), help="Draw a phase portrait to a file; for D = 2.")
+@click.option(
+    "--starts", type=click.IntRange(min=1), default=200, show_default=True, help="Random starts to follow."
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the starts.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def atlas(problem_file: Path, png: Path | None, starts: int, seed: int, as_json: bool) -> int:
+    """Map where training can end on the data set in PROBLEM, and how often it ends there.
+
+    PROBLEM is JSON, or an .npz archive, with keys and scores, or with tokens, labels and head.
+    """
+    try:
+        problem = load_problem(problem_file)
+        dim = problem.shape[2]
+        if png is not None and dim != 2:
+            raise click.ClickException(f"--png: got a problem with D = {dim}, expected D = 2 for a picture")
+        if png is not None and not (png.absolute().parent.is_dir() and not png.is_dir()):
+            raise click.ClickException(f"--png: got {png}, expected a file in an existing folder")
+        with _console(stderr=True).status(f"following {starts} starts"):
+            chart = map_problem(problem, starts, seed)
+        if png is not None:
+            with _console(stderr=True).status("drawing the basins"):
+                draw_portrait(problem, chart, png)
+    except ProblemFileError as error:
+        raise click.ClickException(str(error)) from error
+    except (ValueError, EnumerationLimitError) as error:
+        raise click.ClickException(f"{problem_file}: {error}") from error
+    except OSError as error:
+        raise click.ClickException(f"--png: cannot write {png}: {error.strerror or error}") from error
+    if as_json:
+        click.echo(readable_json(chart.to_dict()))
+    else:
+        print_atlas(chart, _console())
+    return 0
 
 
 @cli.command()
@@ -310,6 +363,11 @@ def figures(ids: tuple[str, ...], out: Path) -> int:
         for reading in result.readings:
             click.echo(f"  {reading}")
     return 0 if all(result.ok for result in results) else 1
+
+
+def _standing(statuses: Sequence[str]) -> int:
+    """Exit status of checked derivations."""
+    return 1 if "refuted" in statuses else 3 if "supported" in statuses else 0
 
 
 def _known(id: str) -> Check:

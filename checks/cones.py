@@ -18,7 +18,7 @@ import numpy.typing as npt
 from .margin import att_svm
 from .problems import SelectionProblem, array_from_json, array_to_json
 from .selection import is_locally_optimal, svm_neighbours
-from .validation import FloatArray, finite_array, positive
+from .validation import FloatArray, finite_array, positive, unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,15 +42,15 @@ class Cone:
         vector = finite_array(axis, "axis", ("D",))
         if not vector.any():
             raise ValueError("axis: got the zero vector, expected a direction")
-        unit = vector / np.linalg.norm(vector)
-        unit.setflags(write=False)
+        direction = unit(vector)
+        direction.setflags(write=False)
         mu = positive(mu, "mu")
         if mu > 2:
             raise ValueError(f"mu: got {mu:g}, expected at most 2 (1 − mu is a cosine)")
         if not isinstance(radius, int | float | np.number) or not (radius >= 0 and math.isfinite(radius)):
             raise ValueError(f"radius: got {radius!r}, expected a finite number of at least 0")
         radius = float(radius)
-        object.__setattr__(self, "axis", unit)
+        object.__setattr__(self, "axis", direction)
         object.__setattr__(self, "mu", mu)
         object.__setattr__(self, "radius", radius)
 

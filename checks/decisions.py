@@ -14,7 +14,7 @@ from .cones import Cone
 from .limits import Limit, limit_of
 from .trainers import Path
 from .trainers.flow import cancellation_rounding
-from .validation import FloatArray
+from .validation import FloatArray, finite_array, unit
 
 Outcome = Literal["yes", "no", "undecided"]
 
@@ -38,6 +38,11 @@ class Decision:
     tolerance: Mapping[str, float] = field(default_factory=dict)
     basis: str = ""
     why: str = ""
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            f"{self.name} is a decision with three outcomes, no condition: use expect(…), or its .outcome"
+        )
 
     @property
     def severity(self) -> float:
@@ -63,17 +68,17 @@ def diverges(path: Path) -> Decision:
     """
     limit = limit_of(path)
     if limit.kind == "unknown":
-        return Decision("diverges", "undecided", basis="none", why=_sentence(limit))
+        return Decision("diverges", "undecided", basis="none", why=limit_sentence(limit))
     if limit.kind == "point":
-        return Decision("diverges", "no", basis=_basis(limit), why=_sentence(limit))
+        return Decision("diverges", "no", basis=limit_basis(limit), why=limit_sentence(limit))
     start = float(path.norms[0 if limit.tail is path else -1])
     return Decision(
         "diverges",
         "yes",
         error=start / float(limit.tail.norms[-1]),
         tolerance={"growth": _GROWTH},
-        basis=_basis(limit),
-        why=_sentence(limit),
+        basis=limit_basis(limit),
+        why=limit_sentence(limit),
     )
 
 
@@ -86,15 +91,15 @@ def stationary(path: Path) -> Decision:
     point = limit.tail.stationary_point
     if point is None:
         outcome: Outcome = "undecided" if limit.kind == "unknown" else "no"
-        return Decision("stationary", outcome, basis=_basis(limit), why=_sentence(limit))
+        return Decision("stationary", outcome, basis=limit_basis(limit), why=limit_sentence(limit))
     rounding = cancellation_rounding(path.problem.pairs, point.point)
     return Decision(
         "stationary",
         "yes",
         error=point.residual,
         tolerance={"rounding": rounding},
-        basis=_basis(limit),
-        why=_sentence(limit),
+        basis=limit_basis(limit),
+        why=limit_sentence(limit),
     )
 
 
@@ -109,21 +114,23 @@ def converges_in_direction(path: Path, target: npt.ArrayLike) -> Decision:
         ValueError: `target` is zero or does not have shape `(D,)`.
     """
     name = "converges_in_direction"
-    axis = path.problem.query(target, "target")
+    axis = finite_array(target, "target", ("D",))
+    if axis.shape != path.points[0].shape:
+        raise ValueError(f"target: got shape {axis.shape}, expected {path.points[0].shape}")
     if not axis.any():
         raise ValueError("target: got the zero vector, expected a direction")
-    axis = axis / np.linalg.norm(axis)
+    axis = unit(axis)
     limit = limit_of(path)
     if limit.kind == "unknown":
-        return Decision(name, "undecided", basis="none", why=_sentence(limit))
+        return Decision(name, "undecided", basis="none", why=limit_sentence(limit))
     norm = float(np.linalg.norm(limit.vector))
     if norm == 0:
-        return Decision(name, "no", basis=_basis(limit), why=_sentence(limit))
+        return Decision(name, "no", basis=limit_basis(limit), why=limit_sentence(limit))
     error = float(np.linalg.norm(limit.vector / norm - axis))
     tolerance = {"target": _TARGET, "integrator": limit.resolution, "horizon": 3 * limit.drift}
     total = sum(tolerance.values())
     certificate = limit.certificate
-    why = f"its limit direction is {error:.2g} from the target; {_sentence(limit)}"
+    why = f"its limit direction is {error:.2g} from the target; {limit_sentence(limit)}"
     outcome: Outcome
     if certificate is not None and (np.linalg.norm(limit.vector - certificate.direction) > _GREY * total):
         outcome = "undecided"
@@ -137,7 +144,7 @@ def converges_in_direction(path: Path, target: npt.ArrayLike) -> Decision:
         outcome = "no"
     else:
         outcome = "undecided"
-    return Decision(name, outcome, error, tolerance, _basis(limit), why)
+    return Decision(name, outcome, error, tolerance, limit_basis(limit), why)
 
 
 def follows(path: Path, predicted: FloatArray) -> Decision:
@@ -202,12 +209,12 @@ def stays_in_cone(path: Path, cone: Cone) -> Decision:
             f"{where} lies outside the cone by a relative {worst:.3g}",
         )
     if limit.kind == "unknown":
-        return Decision("stays_in_cone", "undecided", worst, tolerance, basis, _sentence(limit))
+        return Decision("stays_in_cone", "undecided", worst, tolerance, basis, limit_sentence(limit))
     why = f"{len(path.points)} iterates and {len(limit.tail.points)} points of the flow lie inside"
     return Decision("stays_in_cone", "yes", worst, tolerance, basis, why)
 
 
-def _basis(limit: Limit) -> str:
+def limit_basis(limit: Limit) -> str:
     if limit.certificate is not None:
         return f"certificate: {limit.certificate.name}"
     if limit.kind == "point":
@@ -215,5 +222,5 @@ def _basis(limit: Limit) -> str:
     return "flow" if limit.kind == "direction" else "none"
 
 
-def _sentence(limit: Limit) -> str:
+def limit_sentence(limit: Limit) -> str:
     return f"the path cannot be followed: {limit.why}" if limit.kind == "unknown" else limit.why

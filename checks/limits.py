@@ -15,11 +15,13 @@ from typing import Literal
 
 import numpy as np
 
+from .certificates import cone_containing, contraction_ball
+from .certificates.enclosures import ENCLOSED_LOSSES
 from .cones import LocalCone
 from .margin import Infeasible, att_svm
 from .problems import SelectionProblem
 from .selection import is_locally_optimal, optimal_tokens
-from .trainers import Path, gradient_flow
+from .trainers import Path, StationaryPoint, gradient_flow
 from .validation import FloatArray
 
 # Horizons in units of one logit, 1/A with A the longest key difference. Flow is continued hundredfold
@@ -28,10 +30,19 @@ from .validation import FloatArray
 _FIRST_HORIZON = 1e4
 _LAST_HORIZON = 1e8
 _STEADY = 1e-8
+# Directions closer than this are those of the same selection, for lack of any other that close.
+_SELECTED = 1e-6
+# Every path is followed to this multiple of the norm from which it is followed.
+_GROWTH = 1e3
+# Directions that still change by more from one decade to the next have not settled: the slowest approach
+# there is, log R/R with a multiplier of zero, is below 1e-6 at the last horizon.
+_SETTLED = 1e-4
 # A discrete step that changes logits by at most this much follows the flow's curve.
 _FLOW_LIKE_LOGITS = 0.1
 # A normalised step of up to one logit circles the flow's curve at a bounded distance.
 _NORMALISED_LOGITS = 1.0
+# The product of a step 1/L and L may exceed 1 by its rounding; every proof has that much room.
+_ROUNDED_STEP = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +50,10 @@ class Certificate:
     """A proof, from one point of the path, of where it ends.
 
     Attributes:
-        name: ``"sublevel"`` or ``"invariant cone"``.
-        direction: `(D,)`, the certified limit direction.
-        alpha: the selection whose max-margin direction it is.
+        name: ``"sublevel"``, ``"invariant cone"``, ``"planar cone"`` or ``"contraction ball"``.
+        direction: `(D,)`, the certified limit direction; for a contraction ball the centre of a certified
+            ball around the limit itself.
+        alpha: the selection whose max-margin direction it is, empty for a contraction ball.
     """
 
     name: str
@@ -83,10 +95,15 @@ def limit_of(path: Path) -> Limit:
     if unknown:
         return Limit("unknown", path, zero, np.inf, np.inf, None, unknown)
     logit = 1 / path.problem.pairs.logit_scale
-    tail, horizon = path, _FIRST_HORIZON * logit
-    if path.method != "gradient flow" and path.stationary_point is None:
-        horizon = max(horizon, 1e3 * float(path.norms[-1]))
+    tail, horizon = path, max(_FIRST_HORIZON * logit, _GROWTH * float(path.norms[-1]))
+    if path.method == "gradient flow":
+        # A flow may stop anywhere: it is followed as far as any other path, from its start.
+        horizon = max(_FIRST_HORIZON * logit, _GROWTH * float(path.norms[0]))
+        if path.end == "horizon" and path.norms[-1] < horizon:
+            tail = _join(path, gradient_flow(path.problem, path.points[-1], horizon))
+    else:
         tail = gradient_flow(path.problem, path.points[-1], horizon)
+    last_horizon = max(_LAST_HORIZON * logit, horizon)
     while True:
         point = tail.stationary_point
         if point is not None:
@@ -95,15 +112,19 @@ def limit_of(path: Path) -> Limit:
                 f"it tends to the finite stationary point {_short(point.point)} ({kind}; gradient "
                 f"cancels to {point.residual:.1g})"
             )
-            return Limit("point", tail, point.point, 0.0, 0.0, None, why)
+            return Limit("point", tail, point.point, 0.0, 0.0, point_certificate(path, point), why)
         if tail.end != "horizon":
             why = f"the flow used up its steps at norm {tail.norms[-1]:.3g}"
             return Limit("unknown", tail, zero, np.inf, np.inf, None, why)
         last, drift = _decades(tail)
         reached = float(tail.norms[-1])
-        if drift <= _STEADY or reached >= _LAST_HORIZON * logit:
+        steady = drift <= _STEADY and _selects(path.problem, tail.points[-1], last)
+        if steady or reached >= last_horizon:
             break
         tail = _join(tail, gradient_flow(path.problem, tail.points[-1], 100 * reached))
+    if drift > _SETTLED:
+        why = f"at norm {reached:.3g} the directions of the last two decades still differ by {drift:.2g}"
+        return Limit("unknown", tail, zero, np.inf, np.inf, None, why)
     why = (
         f"its norm was followed to {reached:.3g}; the directions of the last two decades differ by "
         f"{drift:.1g}"
@@ -151,14 +172,41 @@ def cone_certificate(problem: SelectionProblem, p: FloatArray, step: float | Non
     return Certificate("invariant cone", local.axis, alpha)
 
 
+def planar_certificate(problem: SelectionProblem, p: FloatArray, step: float | None) -> Certificate | None:
+    """Prove the same as `cone_certificate` in the plane, where balls certify far wider cones."""
+    if not p.any():
+        return None
+    alpha = tuple(int(t) for t in problem.pairs.log_attention(p).argmax(axis=1))
+    try:
+        found = cone_containing(problem, alpha, p, 0.0 if step is None else step)
+    except Infeasible:
+        return None
+    return None if found is None else Certificate("planar cone", found.cone.axis, alpha)
+
+
+def point_certificate(path: Path, point: StationaryPoint) -> Certificate | None:
+    """Prove that `path` tends to the stationary point next to `point`: it is in a ball that contracts."""
+    if path.method == "normalised gradient descent" or not point.attracting:
+        return None
+    if path.step is not None and path.step * path.problem.smoothness > 1 + _ROUNDED_STEP:
+        return None
+    # Flow that ends in a stationary point has Newton's result as its last point.
+    end = path.points[-2 if path.stationary_point is not None and len(path.points) > 1 else -1]
+    ball = contraction_ball(path.problem, point.point, float(np.linalg.norm(end - point.point)))
+    return None if ball is None else Certificate("contraction ball", ball.centre, ())
+
+
 def _certificate(path: Path) -> Certificate | None:
     problem, end = path.problem, path.points[-1]
     if path.method == "normalised gradient descent":
         return None
-    if path.step is not None and path.step * problem.smoothness > 1:
-        return cone_certificate(problem, end, path.step)
-    found = sublevel_certificate(problem, end)
-    return cone_certificate(problem, end, path.step) if found is None else found
+    if path.step is None or path.step * problem.smoothness <= 1 + _ROUNDED_STEP:
+        found = sublevel_certificate(problem, end)
+        if found is not None:
+            return found
+    if problem.shape[2] == 2 and problem.loss in ENCLOSED_LOSSES:
+        return planar_certificate(problem, end, path.step)
+    return cone_certificate(problem, end, path.step)
 
 
 def _not_followed_by_flow(path: Path) -> str:
@@ -173,7 +221,7 @@ def _not_followed_by_flow(path: Path) -> str:
             f"a normalised step of {path.step:g} changes logits by up to {path.step * scale:.2g}: "
             "too coarse for the flow to stand for it"
         )
-    if path.step * path.problem.smoothness <= 1 + 1e-12:
+    if path.step * path.problem.smoothness <= 1 + _ROUNDED_STEP:
         return ""
     log_length = np.log(path.step) + path.problem.descent(path.points[-1]).log_norm
     if log_length + np.log(scale) <= np.log(_FLOW_LIKE_LOGITS):
@@ -182,6 +230,20 @@ def _not_followed_by_flow(path: Path) -> str:
         f"the step {path.step:g} is above 1/L = {1 / path.problem.smoothness:.3g} and still changes "
         f"logits by {np.exp(log_length) * scale:.2g} at the end: the flow does not stand for it"
     )
+
+
+def _selects(problem: SelectionProblem, p: FloatArray, direction: FloatArray) -> bool:
+    """Whether `direction` is the max-margin direction of the selection attended at `p`.
+
+    The limit in general position is. Where it is not (yet), some token may be about to lose its weight,
+    however steady the direction has been: keys that nearly tie take long to be told apart.
+    """
+    alpha = tuple(int(t) for t in problem.pairs.log_attention(p).argmax(axis=1))
+    try:
+        target = att_svm(problem, alpha).direction
+    except Infeasible:
+        return False
+    return float(np.linalg.norm(direction - target)) <= _SELECTED
 
 
 def _decades(tail: Path) -> tuple[FloatArray, float]:

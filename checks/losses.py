@@ -36,6 +36,20 @@ class Loss(ABC):
         """`d log|ℓ'(m)| / dm = ℓ''(m) / ℓ'(m)`."""
 
     @abstractmethod
+    def log_rise(self, m: npt.ArrayLike, log_drop: npt.ArrayLike) -> FloatArray:
+        """`log[ℓ(m − e^{log_drop}) − ℓ(m)]`, accurate where the difference itself underflows."""
+
+    def check_range(self, lo: float, hi: float) -> None:
+        """Refuse margins on which the loss is too large for a float.
+
+        Raises:
+            ValueError: its value at the lower end is.
+        """
+        with np.errstate(over="ignore"):
+            if not np.isfinite(self.value(lo)):
+                raise ValueError(f"scores: got {lo:g}, expected the {self.name} loss of it to be a float")
+
+    @abstractmethod
     def constants(self, lo: float, hi: float) -> tuple[float, float]:
         """`(M0, M1)` of Assumption A on the margins `[lo, hi]`: `sup |ℓ''|` and `sup |ℓ'|`."""
 
@@ -65,6 +79,13 @@ class _Logistic(Loss):
         result: FloatArray = -np.exp(-np.logaddexp(0.0, -np.asarray(m, dtype=float)))
         return result
 
+    def log_rise(self, m: npt.ArrayLike, log_drop: npt.ArrayLike) -> FloatArray:
+        # ℓ(m − d) − ℓ(m) = log(1 + σ(−m)(e^d − 1)).
+        inner = self.log_abs_slope(m) + _log_expm1(log_drop)
+        # Below 1e-16 the logarithm of 1 + x is x to rounding, and x itself may underflow.
+        result: FloatArray = np.where(inner > -37, np.log(np.logaddexp(0.0, np.maximum(inner, -37))), inner)
+        return result
+
     def constants(self, lo: float, hi: float) -> tuple[float, float]:
         # ℓ'' peaks at 0 and falls on both sides; |ℓ'| decreases.
         peak = min(max(lo, 0.0), hi)
@@ -82,6 +103,10 @@ class _Exponential(Loss):
     def log_slope_rate(self, m: npt.ArrayLike) -> FloatArray:
         return np.full(np.shape(m), -1.0)
 
+    def log_rise(self, m: npt.ArrayLike, log_drop: npt.ArrayLike) -> FloatArray:
+        result: FloatArray = _log_expm1(log_drop) - np.asarray(m, dtype=float)
+        return result
+
     def constants(self, lo: float, hi: float) -> tuple[float, float]:
         bound = float(self.value(lo))
         return bound, bound
@@ -97,8 +122,23 @@ class _Correlation(Loss):
     def log_slope_rate(self, m: npt.ArrayLike) -> FloatArray:
         return np.zeros(np.shape(m))
 
+    def log_rise(self, m: npt.ArrayLike, log_drop: npt.ArrayLike) -> FloatArray:
+        result: FloatArray = np.broadcast_arrays(np.asarray(log_drop, dtype=float), m)[0]
+        return result
+
     def constants(self, lo: float, hi: float) -> tuple[float, float]:
         return 0.0, 1.0
+
+
+def _log_expm1(log_x: npt.ArrayLike) -> FloatArray:
+    """`log(e^x − 1)` for `x = e^{log_x}`, accurate for tiny and for large `x`."""
+    log_x = np.asarray(log_x, dtype=float)
+    x = np.exp(log_x)
+    # (e^x − 1)/x is 1 + x/2 + …: exactly 1 below the smallest double, and safe to divide up to 1.
+    small = np.where(x > 0, np.minimum(x, 1.0), 1.0)
+    near_zero = log_x + np.where(x > 0, np.log(np.expm1(small) / small), 0.0)
+    result: FloatArray = np.where(x > 1, x + np.log1p(-np.exp(-np.maximum(x, 1.0))), near_zero)
+    return result
 
 
 LOGISTIC: Loss = _Logistic("logistic")

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from .exact import FarkasCertificate, RationalSolution
 from .least_norm import ACCURACY, BoolArray, Constraints, Residuals
 from .problems import JointProblem, SelectionProblem
-from .validation import FloatArray, finite_array
+from .validation import FloatArray, finite_array, unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +46,9 @@ class MarginSolution:
     @cached_property
     def direction(self) -> FloatArray:
         """`vector / ‖vector‖`, `(D,)`."""
-        scaled = self.vector / np.abs(self.vector).max()
-        unit: FloatArray = scaled / np.linalg.norm(scaled)
-        unit.setflags(write=False)
-        return unit
+        direction = unit(self.vector)
+        direction.setflags(write=False)
+        return direction
 
     @cached_property
     def active(self) -> BoolArray:
@@ -143,7 +142,9 @@ class Infeasible(ValueError):  # noqa: N818  (part of the public contract)
         return str(self.args[0])
 
 
-def att_svm(problem: SelectionProblem, alpha: Sequence[int], relaxed: Iterable[int] = ()) -> MarginSolution:
+def att_svm(
+    problem: SelectionProblem, alpha: Sequence[int], *, relaxed: Iterable[int] = ()
+) -> MarginSolution:
     """ATT-SVM(alpha): the least `p` with `(k_{i,alpha_i} - k_it)·p >= 1` for all `t != alpha_i`.
 
     Args:

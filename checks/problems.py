@@ -7,6 +7,7 @@ tokens per input, `d` embedding dimensions, `D` dimensions of the trained attent
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,9 +19,10 @@ import numpy.typing as npt
 
 from .attention import PairwiseRisk, ScaledVector
 from .losses import LOGISTIC, Loss, loss_named
-from .validation import FloatArray, finite_array
+from .validation import FloatArray, finite_array, in_range
 
 # Denominators up to 2**12 cover every lattice of the strategies; other floats are written in full.
+_FRACTION = re.compile(r"[+-]?\d{1,400}(/0*[1-9]\d{0,399})?", re.ASCII)
 _READABLE_DENOMINATOR = 2**12
 
 
@@ -44,8 +46,8 @@ class SelectionProblem:
     loss: Loss = LOGISTIC
 
     def __init__(self, keys: npt.ArrayLike, scores: npt.ArrayLike, loss: Loss = LOGISTIC) -> None:
-        keys = finite_array(keys, "keys", ("n", "T", "D"))
-        scores = finite_array(scores, "scores", ("n", "T"))
+        keys = in_range(finite_array(keys, "keys", ("n", "T", "D")), "keys")
+        scores = in_range(finite_array(scores, "scores", ("n", "T")), "scores")
         if scores.shape != keys.shape[:2]:
             raise ValueError(
                 f"scores: got shape {scores.shape}, expected {keys.shape[:2]} to match keys "
@@ -60,6 +62,7 @@ class SelectionProblem:
             raise ValueError(
                 f"loss: got {loss!r}, expected LOGISTIC, EXPONENTIAL, CORRELATION or another Loss"
             )
+        loss.check_range(float(scores.min()), float(scores.max()))
         object.__setattr__(self, "keys", keys)
         object.__setattr__(self, "scores", scores)
         object.__setattr__(self, "loss", loss)
@@ -98,7 +101,7 @@ class SelectionProblem:
         Raises:
             ValueError: `p` is not a finite vector of length `D`.
         """
-        vector = finite_array(p, name, ("D",))
+        vector = in_range(finite_array(p, name, ("D",)), name)
         if vector.shape != (self.shape[2],):
             raise ValueError(f"{name}: got shape {vector.shape}, expected ({self.shape[2]},)")
         return vector
@@ -270,6 +273,17 @@ def array_to_json(array: FloatArray) -> Any:
     return exact.numerator if exact.denominator == 1 else str(exact)
 
 
+def fraction(text: str) -> Fraction:
+    """The rational that a file writes as ``"-3/8"``.
+
+    Raises:
+        ValueError: it is no fraction of integers of up to 400 digits (``"1e99999999"`` would be).
+    """
+    if not _FRACTION.fullmatch(text):
+        raise ValueError(f"got {text!r:.60}, expected a fraction such as '3/8'")
+    return Fraction(text)
+
+
 def array_from_json(value: Any, where: str) -> Any:
     """Nested lists with fraction strings turned into floats.
 
@@ -280,10 +294,10 @@ def array_from_json(value: Any, where: str) -> Any:
         return [array_from_json(item, f"{where}[{i}]") for i, item in enumerate(value)]
     if isinstance(value, str):
         try:
-            return float(Fraction(value))
-        except (ValueError, ZeroDivisionError, OverflowError) as error:
+            return float(fraction(value))
+        except (ValueError, OverflowError) as error:
             raise ValueError(
-                f"{where}: got {value!r}, expected a number or a fraction such as '3/8'"
+                f"{where}: got {value!r:.60}, expected a number or a fraction such as '3/8'"
             ) from error
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{where}: got {value!r}, expected a number or nested lists of numbers")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import theory
+from theory.examination import weakest
 
 from .store import Counterexample, encode, save
 from .trial import Trial
@@ -81,8 +82,7 @@ def examine_proof(check: Proof | FalseVariant, seed: int, store: Path | None) ->
     """
     started = time.perf_counter()
     reports = [derivation.check(seed) for derivation in check.derivations]
-    statuses = {report.status for report in reports}
-    status = next(s for s in ("refuted", "supported", "proved") if s in statuses)
+    status = weakest(report.status for report in reports)
     row: dict[str, Any] = {"id": check.id, "status": status, "expected": check.expected}
     if status == "refuted":
         row |= _refutation(check, reports, seed, store)

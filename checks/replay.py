@@ -63,7 +63,14 @@ def replay(path: Path, claim_file: Path | None = None) -> Replay:
 def _check_of(counterexample: Counterexample, path: Path, claim_file: Path | None) -> Check:
     file = claim_file or (counterexample.claim_file and Path(counterexample.claim_file))
     if file:
-        checks = {check.id: check for check in load_checks(file)}
+        try:
+            checks = {check.id: check for check in load_checks(file)}
+        except TargetError as error:
+            if claim_file:
+                raise
+            raise TargetError(
+                f"{error}; if the claim is somewhere else, name its file with --claims"
+            ) from error
         if counterexample.claim not in checks:
             raise TargetError(
                 f"{path}: claim: got {counterexample.claim!r}, expected one of those in {file}: "

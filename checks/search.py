@@ -8,10 +8,12 @@ examples met the hypotheses.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import math
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -21,10 +23,10 @@ from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException, StopTest, UnsatisfiedAssumption
 from hypothesis.strategies import SearchStrategy
 
-from .claim import Claim, Control, needed
+from .claim import Claim, Control, Property, needed
 from .decisions import Decision
 from .engine import cut_short, own_draws_only
-from .store import Counterexample, NotStorableError, decoded_arguments, encode, save
+from .store import Counterexample, NotStorableError, decoded_arguments, encode, path_of, save
 from .trial import Trial, describe, run_trial, severity
 from .verdict import Verdict
 
@@ -33,7 +35,8 @@ CONTROL_EXAMPLES = 1_000
 # Evaluations spent on shrinking: counted, not timed, so that a run repeats. Most shrinks of the built-in
 # controls end by themselves within this; at 10,000 descent steps each it is half a minute.
 SHRINK_EVALUATIONS = 150
-# With nine in ten draws discarded the survivors are whatever the filter left, not the hypotheses.
+# Beyond these shares what was tested is a residue of the hypotheses: nine in ten draws discarded, or, where
+# the search gave up before it had half of what was asked for, more discarded than met.
 _VACUOUS_SHARE = 0.9
 # A tenth undecided is a convention; of 300 examples or more the built-in claims left none undecided.
 UNDECIDED_SHARE = 0.1
@@ -89,6 +92,7 @@ class _Search:
     examined: Callable[[str, int], None]
     evaluated: int = 0
     drawn: int = 0
+    cut_short: int = 0
     undecided: int = 0
     silent: int = 0
     spoken: int = 0
@@ -103,9 +107,9 @@ class _Search:
     @property
     def examples(self) -> int:
         """Examples that met the hypotheses."""
-        # A guard (`if not separable: return`) skips the checks without a word. Where some examples
-        # reach an `expect`, those that reach none were discarded by the property itself.
-        return self.spoken or self.silent
+        # A guard (`if not separable: return`) skips the checks without a word. In a property that
+        # expects something, examples that reach no `expect` were discarded by the property itself.
+        return self.spoken if self.spoken or _expects(self.check.body) else self.silent
 
     @property
     def discarded(self) -> int:
@@ -210,19 +214,28 @@ def arguments_of(check: Claim | Control, on_draw: Callable[[int], None]) -> Sear
                 if cut_short():
                     on_draw(-1)
                 raise
-            except UnsatisfiedAssumption:
+            except (UnsatisfiedAssumption, KeyboardInterrupt):
                 raise
-            except Exception as error:  # Strategies are the claim's code too, and may raise anything.
+            # Strategies are the claim's code too, and may raise anything, SystemExit included.
+            except BaseException as error:
                 raise _Abort(f"drawing {name}: {describe(error)}") from error
         return values
 
     return arguments()
 
 
+def _expects(body: Property) -> bool:
+    """Whether a property mentions `expect`."""
+    code = getattr(inspect.unwrap(body), "__code__", None)
+    return code is not None and "expect" in code.co_names
+
+
 def _draw(search: _Search, wanted: int, seed_value: int) -> None:
     def count(change: int) -> None:
         # Draws made while shrinking say nothing about the strategies.
-        search.drawn += change if search.evaluations_left is None else 0
+        if search.evaluations_left is None:
+            search.drawn += change
+            search.cut_short += change < 0
 
     @seed(seed_value)
     @settings(
@@ -299,6 +312,12 @@ def _verdict(search: _Search, budget: Budget, wanted: int, seconds: float) -> Ve
     if met == 0 or discarded > _VACUOUS_SHARE * search.drawn or (2 * met < wanted and discarded > met):
         why = f"only {met} of {search.drawn} drawn examples met the hypotheses ({wanted} were asked for)"
         return Verdict(status="vacuous", worst=closest, why=why, **common)
+    if search.cut_short > met:
+        why = (
+            f"{search.cut_short} draws were cut short as too large, beside {met} that were not: "
+            "what was tested is not what was asked for; draw smaller problems"
+        )
+        return Verdict(status="vacuous", worst=closest, why=why, **common)
     if search.undecided > UNDECIDED_SHARE * met:
         why = f"{search.undecided} of {met} examples could not be decided, e.g. {search.undecided_why}"
         return Verdict(status="undecided", worst=closest, why=why, **common)
@@ -311,12 +330,16 @@ def _refutation(search: _Search, budget: Budget, common: dict[str, Any]) -> Verd
     assert search.severest is not None
     why = search.smallest.trial.why
     path = None
+    if budget.store is not None:
+        with suppress(OSError):  # Of an earlier run; nothing is lost if it stays.
+            path_of(search.check.id, budget.store, severe=True).unlink(missing_ok=True)
     for failure, severe in ((search.severest, True), (search.smallest, False)):
         if budget.store is None or (severe and failure.encoded == search.smallest.encoded):
             continue
         if failure.encoded is None:
-            why += "; the counterexample was not saved: its arguments are of types that files do not know"
-            break
+            if not severe:
+                why += "; the counterexample was not saved: files do not know the types of its arguments"
+            continue
         try:
             path = save(_counterexample(search, failure, budget.seed), budget.store, severe)
         except OSError as error:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .cones import Cone
-from .problems import JointProblem, SelectionProblem, array_from_json, array_to_json
+from .problems import JointProblem, SelectionProblem, array_from_json, array_to_json, fraction
 
 DEFAULT_STORE = Path(".attcheck") / "counterexamples"
 
@@ -109,7 +109,7 @@ def decode(value: Any, where: str = "value") -> Any:
         return _CLASSES[kind].from_dict(fields, where)
     readers: dict[str, tuple[str, type, Callable[[Any], Any]]] = {
         "float": ("value", str, float),
-        "Fraction": ("value", str, Fraction),
+        "Fraction": ("value", str, fraction),
         "array": ("values", object, lambda values: _decode_array(values, fields.get("dtype"), where)),
         "tuple": ("items", list, lambda items: tuple(decode(items, f"{where}.items"))),
         "dict": ("items", dict, lambda items: {k: decode(v, f"{where}.{k}") for k, v in items.items()}),
@@ -131,14 +131,18 @@ def decode(value: Any, where: str = "value") -> Any:
         raise ValueError(f"{where}.{name}: got {content!r}, expected a {kind}") from error
 
 
+def path_of(claim: str, folder: Path, severe: bool = False) -> Path:
+    """The file of a claim's counterexample in a folder: the simplest, or the most severe one."""
+    return folder / (claim.replace("/", "--") + (".severe.json" if severe else ".json"))
+
+
 def save(counterexample: Counterexample, folder: Path, severe: bool = False) -> Path:
     """Write a counterexample to `folder`, under a name made of its claim.
 
     Raises:
         OSError: the file cannot be written.
     """
-    suffix = ".severe.json" if severe else ".json"
-    path = folder / (counterexample.claim.replace("/", "--") + suffix)
+    path = path_of(counterexample.claim, folder, severe)
     data = {
         "claim": counterexample.claim,
         "claim_file": counterexample.claim_file,
@@ -187,6 +191,8 @@ def load(path: Path) -> Counterexample:
             raise CounterexampleError(f"{path}: {name}: missing, expected {expected}")
         if not isinstance(data[name], kind) or isinstance(data[name], bool):
             raise CounterexampleError(f"{path}: {name}: got {data[name]!r}, expected {expected}")
+    if data["origin"] not in ("given", "found"):
+        raise CounterexampleError(f"{path}: origin: got {data['origin']!r}, expected {fields['origin'][1]}")
     return Counterexample(**{name: data[name] for name in fields})
 
 

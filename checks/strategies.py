@@ -17,15 +17,20 @@ from hypothesis import strategies as st
 
 from .cones import Cone, LocalCone
 from .losses import LOGISTIC, Loss
-from .margin import Infeasible, att_svm
+from .margin import Infeasible, MarginSolution, att_svm
 from .problems import JointProblem, SelectionProblem
+from .selection import feasible_selections as every_feasible_selection
 from .selection import lmm_directions
 from .validation import FloatArray
 
 _LARGEST = 2  # Keys, key differences and score gaps stay within this many units.
 # Farther out the rounding of a logit, 1e-16 of its size, blurs attention weights by more than 1e-9.
 _FARTHEST = 1e7
+_LEAST_FLOAT = 1e-250  # What problems accept besides 0.
 _LEAST_FLOAT_GAP = 1e-3  # Closest two distinct floats of a kind: ties are drawn on purpose only.
+
+# Seeds of offsets that are drawn apart from Hypothesis, so that it cannot aim them.
+_SEEDS = st.integers(0, 2**16 - 1)
 
 Draw = Callable[..., Any]
 
@@ -33,7 +38,7 @@ Draw = Callable[..., Any]
 def _numbers(lattice: int | None, least: float, most: float) -> st.SearchStrategy[float]:
     """Multiples of `1/lattice` in `[least, most]`; shrinks towards the entry closest to 0."""
     if lattice is None:
-        return st.floats(least, most, allow_subnormal=False)
+        return st.floats(least, most).map(lambda x: x if abs(x) >= _LEAST_FLOAT else 0.0)
     return st.integers(math.ceil(least * lattice), math.floor(most * lattice)).map(lambda k: k / lattice)
 
 
@@ -129,6 +134,48 @@ def joint_problems(
     return JointProblem(entries.reshape(shape), np.array(labels))
 
 
+@st.composite
+def generic_starts(draw: Draw, problem: SelectionProblem, radius: float = 3) -> FloatArray:
+    """Starting points `(D,)` for statements about almost every start: a lattice point, and a random offset.
+
+    The offset is uniform on the cube of side 1/8 and drawn by a generator of its own, of which Hypothesis
+    chooses the seed: it cannot steer the point on to a set of measure zero, nor shrink it there.
+    """
+    near = draw(vectors(problem.shape[2], radius))
+    random = np.random.default_rng(draw(_SEEDS))
+    result: FloatArray = near + random.uniform(-1 / 16, 1 / 16, len(near))
+    return result
+
+
+@st.composite
+def generic_points_in_cone(draw: Draw, cone: Cone) -> FloatArray:
+    """Points of the inner half of `cone`, `(D,)`, drawn like `generic_starts`."""
+    random = np.random.default_rng(draw(_SEEDS))
+    sideways = random.standard_normal(len(cone.axis))
+    sideways -= (sideways @ cone.axis) * cone.axis
+    length = float(np.linalg.norm(sideways))
+    radius = cone.radius * random.uniform(1, 2)
+    # In one dimension a cone is a ray, and nothing lies beside it.
+    if len(cone.axis) == 1:
+        on_axis: FloatArray = radius * cone.axis
+        return on_axis
+    angle = random.uniform(0, 0.5) * math.acos(max(1 - cone.mu, -1.0))
+    result: FloatArray = radius * (math.cos(angle) * cone.axis + math.sin(angle) / length * sideways)
+    return result
+
+
+def feasible_selections(problem: SelectionProblem) -> st.SearchStrategy[tuple[int, ...]]:
+    """Selections whose ATT-SVM is feasible, in lexicographic order."""
+    selections = [alpha for alpha, _ in every_feasible_selection(problem.keys)]
+    return st.sampled_from(selections) if selections else st.nothing()
+
+
+def regular_selections(problem: SelectionProblem) -> st.SearchStrategy[tuple[int, ...]]:
+    """Locally-optimal selections whose multipliers are unique, and positive at every support vector."""
+    regular = [s.alpha for s in lmm_directions(problem) if has_regular_multipliers(s.solution)]
+    return st.sampled_from(regular) if regular else st.nothing()
+
+
 def locally_optimal_selections(problem: SelectionProblem) -> st.SearchStrategy[tuple[int, ...]]:
     """Locally-optimal selections of `problem`, the global one first."""
     selections = [selection.alpha for selection in lmm_directions(problem)]
@@ -192,6 +239,12 @@ def _range(value: tuple[int, int] | int, name: str, least: int) -> tuple[int, in
             "pair of them"
         )
     return low, high
+
+
+def has_regular_multipliers(solution: MarginSolution) -> bool:
+    """Whether the multipliers are unique, and positive at every support vector."""
+    tight = solution.constraints.rows[np.array(solution.certificate.active)]
+    return not solution.is_degenerate and np.linalg.matrix_rank(tight) == len(tight)
 
 
 def nonzero(strategy: st.SearchStrategy[FloatArray]) -> st.SearchStrategy[FloatArray]:

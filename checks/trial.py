@@ -17,6 +17,7 @@ from .decisions import Decision
 
 TrialOutcome = Literal["passed", "failed", "undecided", "discarded", "error"]
 
+_LONGEST = 2_000  # Characters of a message that are kept.
 _PACKAGE = Path(__file__).resolve().parent
 
 
@@ -61,7 +62,7 @@ def run_trial(body: Property, arguments: Mapping[str, Any]) -> Trial:
         # Given and replayed examples call `assume` outside of Hypothesis, which it would rather not see.
         warnings.simplefilter("ignore", HypothesisDeprecationWarning)
         try:
-            body(**arguments)
+            returned = body(**arguments)
         except (KeyboardInterrupt, StopTest):
             raise
         except UnsatisfiedAssumption:
@@ -75,17 +76,21 @@ def run_trial(body: Property, arguments: Mapping[str, Any]) -> Trial:
         # A claim's code may raise anything, SystemExit and pytest's outcomes (BaseException) included.
         except BaseException as error:
             return Trial("error", tuple(seen), describe(error))
+    if returned is not None:
+        why = f"the property returned {returned!r:.80}, expected nothing: use assert or expect"
+        return Trial("error", tuple(seen), why)
     return Trial("passed", tuple(seen))
 
 
 def describe(error: BaseException) -> str:
     """Type, message and place of an exception, on one line."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}{': ' + text if text else ''}{_place(error)}"
+    text = " ".join(str(error).split())[:_LONGEST]
+    place = "" if isinstance(error, SyntaxError) else _place(error)  # Its message names the place.
+    return f"{type(error).__name__}{': ' + text if text else ''}{place}"
 
 
 def _assertion(error: AssertionError) -> str:
-    text = " ".join(str(error).split())
+    text = " ".join(str(error).split())[:_LONGEST]
     if text:
         return text
     frames = traceback.extract_tb(error.__traceback__)

@@ -19,6 +19,8 @@ def finite_array(value: Any, name: str, dims: tuple[str, ...]) -> FloatArray:
     Raises:
         ValueError: not numeric, ragged, of another number of axes, empty, or not finite.
     """
+    if isinstance(value, np.ma.MaskedArray):
+        raise ValueError(f"{name}: got a masked array, expected an array without masked entries")
     expected = f"an array of shape ({', '.join(dims)}{',' if len(dims) == 1 else ''})"
     try:
         raw = np.asarray(value)
@@ -39,6 +41,32 @@ def finite_array(value: Any, name: str, dims: tuple[str, ...]) -> FloatArray:
     return array
 
 
+# Within these bounds squares of sums do not overflow, nor reciprocals of differences.
+_LEAST, _MOST = 1e-250, 1e100
+
+
+def in_range(array: FloatArray, name: str) -> FloatArray:
+    """Return `array` if every entry is 0 or of a size with which one can compute.
+
+    Raises:
+        ValueError: an entry is outside `[1e-250, 1e100]` in absolute value, and not 0.
+    """
+    size = np.abs(array)
+    wrong = np.argwhere((size > _MOST) | ((size < _LEAST) & (size > 0)))
+    if len(wrong):
+        where = tuple(int(i) for i in wrong[0])
+        index = ", ".join(str(i) for i in where)
+        raise ValueError(f"{name}[{index}]: got {array[where]:g}, expected 0 or a size from 1e-250 to 1e100")
+    return array
+
+
+def unit(vector: FloatArray) -> FloatArray:
+    """`vector / ‖vector‖` for any finite vector but 0, whose squares may leave the range of a float."""
+    scaled = vector / np.abs(vector).max()
+    result: FloatArray = scaled / np.linalg.norm(scaled)
+    return result
+
+
 def positive(value: Any, name: str) -> float:
     """Return `value` as a positive finite float.
 
@@ -51,6 +79,8 @@ def positive(value: Any, name: str) -> float:
         raise ValueError(f"{name}: got {value!r}, expected a positive number") from error
     if not (number > 0 and math.isfinite(number)):
         raise ValueError(f"{name}: got {value!r}, expected a positive finite number")
+    if number > _MOST:
+        raise ValueError(f"{name}: got {value!r}, expected at most {_MOST:g}")
     return number
 
 

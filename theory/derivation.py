@@ -28,6 +28,7 @@ from .examination import (
     examine_sign,
     explicit_sizes,
     size_names,
+    weakest,
 )
 from .normal_form import normal_form
 from .notation import DerivationError, Index
@@ -210,18 +211,14 @@ class Derivation:
                 )
             )
             previous = step.expression
-        found = {step.status for step in steps}
-        status = next(s for s in ("refuted", "supported", "proved") if s in found)
+        status = weakest(step.status for step in steps)
         return DerivationReport(self.name, status, self._sizes(status), tuple(steps))
 
     def _sizes(self, status: Status) -> str:
         names = size_names(self.start, *(step.expression for step in self._steps))
         if status == "proved":
             return described_sizes(names)
-        return (
-            ", ".join(f"{name} = {value}" for name, value in explicit_sizes(names).items())
-            or "no sizes occur"
-        )
+        return ", ".join(f"{name} = {value}" for name, value in explicit_sizes(names).items()) or "scalars"
 
 
 # ---------------------------------------------------------------- reading what a person wrote

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from random import Random
@@ -97,6 +97,13 @@ def examine_sign(expression: Expr, seed: int = 0) -> tuple[Status, Tier, Witness
     if certified:
         return "proved", "sign certificate", None
     return ("supported" if witness is None else "refuted"), "evaluation", witness
+
+
+def weakest(statuses: Iterable[Status]) -> Status:
+    """What a whole is, of which these are the parts."""
+    found = set(statuses)
+    order: tuple[Status, ...] = ("refuted", "supported", "proved")
+    return next(status for status in order if status in found)
 
 
 def _confirm(left: Expr, right: Expr, seed: int) -> None:
@@ -349,7 +356,7 @@ def explicit_sizes(names: list[str]) -> dict[str, int]:
 
 def described_sizes(names: list[str]) -> str:
     """For which sizes something is proved."""
-    return f"all {', '.join(names)}" if names else "no sizes occur"
+    return f"all {', '.join(names)}" if names else "scalars"
 
 
 def size_names(*expressions: Expr) -> list[str]:

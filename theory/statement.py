@@ -9,7 +9,7 @@ from functools import cached_property
 from sympy import Expr
 
 from .derivation import Derivation, DerivationReport
-from .examination import Status, described_sizes, size_names
+from .examination import Status, described_sizes, size_names, weakest
 
 MM = "arXiv 2306.13596"
 """Max-Margin Token Selection in Attention Mechanism."""
@@ -105,15 +105,14 @@ class Statement:
     def check(self, seed: int = 0) -> StatementReport:
         """Examine every derivation and every false variant; the same seed gives the same report."""
         reports = tuple(derivation.check(seed) for derivation in self.derivations)
-        order = ("refuted", "supported", "proved")
-        weakest = min((report.status for report in reports), key=order.index)
+        status = weakest(report.status for report in reports)
         expressions = [step.expression for report in reports for step in report.steps]
         names = size_names(*expressions, *(derivation.start for derivation in self.derivations))
-        at_most = dict.fromkeys(report.sizes for report in reports if report.status == weakest)
+        at_most = dict.fromkeys(report.sizes for report in reports if report.status == status)
         return StatementReport(
             id=self.id,
-            status=weakest,
-            sizes=described_sizes(names) if weakest == "proved" else "; ".join(at_most),
+            status=status,
+            sizes=described_sizes(names) if status == "proved" else "; ".join(at_most),
             derivations=reports,
             variants=tuple(variant.derivation().check(seed) for variant in self.variants),
         )

@@ -8,13 +8,17 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from . import single
+from . import loss, multi, single
 from .result import FigureResult, Reading
 
 __all__ = ["FIGURES", "FigureResult", "Reading", "draw"]
 
 FIGURES: Mapping[str, Callable[[Path], FigureResult]] = MappingProxyType(
     {experiment.id: partial(single.draw, experiment) for experiment in (single.GLOBAL, single.LOCAL)}
+    | {
+        multi.MULTI.id: partial(multi.draw, multi.MULTI),
+        loss.COMPARISON.id: partial(loss.draw, loss.COMPARISON),
+    }
 )
 """Every figure by id, in the order in which they are drawn; each takes the folder to write to."""
 

@@ -122,6 +122,10 @@ class _Curve:
             k1 = inverse @ field
             k2 = inverse @ (self.pairs.descent(self.z + h * k1).direction - 2 * k1)
             error = 0.5 * h * float(np.linalg.norm(k1 + k2)) * self.logit_scale / _LOGIT_TOLERANCE
+            if not math.isfinite(error):
+                raise FloatingPointError(
+                    f"the flow left the range of floats at norm {np.linalg.norm(self.z):g}"
+                )
             factor = min(max(0.9 / math.sqrt(error), 0.2), 5.0) if error > 0 else 5.0
             if error <= 1:
                 break
@@ -152,9 +156,16 @@ class _Curve:
         reach = _first_crossing(behind, closing, self.logit_scale)
         attention = np.exp(pairs.log_attention(self.z))
         weights = pairs.log_pair_weights(self.z)
-        # d log s_t = rate_t − (mean rate under s); the loss factor varies slowly in comparison.
+        # d log s_t = rate_t − (mean rate under s), and d log|ℓ'(m)| = (ℓ''/ℓ')(m) dm.
         attention_rates = rates - (attention * rates).sum(axis=1, keepdims=True)
-        weight_rates = attention_rates.ravel()[pairs.better] + attention_rates.ravel()[pairs.worse]
+        margins = (attention * pairs.scores).sum(axis=1)
+        margin_rates = (attention * pairs.scores * attention_rates).sum(axis=1)
+        slope_rates = pairs.loss.log_slope_rate(margins) * margin_rates
+        weight_rates = (
+            attention_rates.ravel()[pairs.better]
+            + attention_rates.ravel()[pairs.worse]
+            + slope_rates[pairs.owner]
+        )
         heaviest = int(weights.argmax())
         return min(
             reach,

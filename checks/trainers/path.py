@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from ..problems import SelectionProblem
-from ..validation import FloatArray
+from ..validation import FloatArray, unit
 
 Method = Literal["gradient descent", "normalised gradient descent", "gradient flow"]
 End = Literal["horizon", "at rest", "stationary", "budget"]
@@ -84,13 +84,8 @@ class Path:
             back = np.linalg.norm(self.points - self.points[-1], axis=1)
             far = np.flatnonzero(back >= (1 - share) * back[0])
             if back[far[-1]] > 0:
-                return _unit(self.points[-1] - self.points[far[-1]])
+                return unit(self.points[-1] - self.points[far[-1]])
             descent = self.problem.descent(self.points[-1])
             if descent.log_norm > -np.inf:
                 return descent.direction
-        return _unit(self.points[-1])
-
-
-def _unit(vector: FloatArray) -> FloatArray:
-    norm = np.linalg.norm(vector)
-    return vector / norm if norm > 0 else vector
+        return unit(self.points[-1]) if self.points[-1].any() else self.points[-1]

@@ -145,3 +145,47 @@ def test_a_zero_target_is_refused():
 
 def test_severity_without_tolerance_is_infinite():
     assert math.isinf(diverges(gradient_descent(STATIONARY_ONE_INPUT, [0], steps=100)).severity)
+
+
+def test_a_flow_that_stopped_short_is_followed_as_far_as_any_other_path():
+    # The first is still on its way past other tokens to a finite stationary point.
+    keys = [
+        [[0], [-1], [-0.75], [-1.875]],
+        [[-1.75], [-2], [-1.375], [1.25]],
+        [[0.625], [1.75], [0], [0.5]],
+    ]
+    scores = [[2, 1, 0.5, 0.125], [0.25, 1.75, -0.875, 1.25], [0.75, -2, -0.375, 1.5]]
+    assert diverges(gradient_flow(SelectionProblem(keys, scores), [0.0], to_norm=0.5)).outcome == "no"
+    problem = SelectionProblem([[[0, 0], [-1, 0], [-0.99, -1], [-50, 0]]], [[1, 0, 0, 2]])
+    path = gradient_flow(problem, [5, 20], to_norm=200)
+    assert converges_in_direction(path, [0.99995, 0.0099995]).outcome == "yes"
+    assert converges_in_direction(path, [1, 0]).outcome == "no"
+
+
+def test_a_direction_that_has_not_settled_is_undecided():
+    problem = SelectionProblem([[[0, 0], [1, 0], [0, 1]]], [[0, 1, 0.5]])
+    path = gradient_flow(problem, [0, 1e8], to_norm=1.5e8)
+    for target in ([1, -0.5], [1, 0], [0, 1]):
+        assert converges_in_direction(path, target).outcome != "yes" or target == [1, -0.5]
+
+
+def test_keys_that_nearly_tie_are_told_apart_before_a_direction_is_refused():
+    problem = SelectionProblem([[[0, 0], [-1, 0], [-(1 - 2e-4), -1]]], [[1, 0, 0]])
+    target = att_svm(problem, (0,)).vector
+    assert converges_in_direction(normalized_gd(problem, [0, 50]), target).outcome == "yes"
+
+
+def test_flow_does_not_jump_over_an_attractor_among_large_scores():
+    keys = [
+        [[-0.75], [0], [0], [0], [-1]],
+        [[0.875], [-0.5], [0.375], [0.125], [1.25]],
+    ]
+    problem = SelectionProblem(keys, [[-5.5, -5.5, -3.5, 8, -1.5], [-8, -0.5, -3.5, 5, -8]])
+    assert diverges(gradient_flow(problem, [0.375])).outcome == "no"
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_the_length_of_a_target_does_not_matter(scale):
+    path = gradient_flow(SINGLE_GLOBAL, [0, 1])
+    target = att_svm(SINGLE_GLOBAL, (0,)).vector
+    assert converges_in_direction(path, scale * target).outcome == "yes"

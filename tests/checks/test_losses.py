@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import math
+
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
@@ -39,6 +42,20 @@ def test_constants_bound_the_derivatives(loss, ends, share):
     m = min(max(low + share * (high - low), low), high)
     assert abs(loss.slope(m)) <= m1 * (1 + 1e-12)
     assert abs(loss.curvature(m)) <= m0 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=str)
+@given(m=st.floats(-30, 40), log_drop=st.floats(-1000, 4))
+def test_rise_is_a_logarithm_of_differences(loss, m, log_drop):
+    with mpmath.workdps(500):
+        drop = mpmath.exp(log_drop)
+        exact = {
+            LOGISTIC: lambda: mpmath.log1p(mpmath.exp(drop - m)) - mpmath.log1p(mpmath.exp(-m)),
+            EXPONENTIAL: lambda: mpmath.exp(drop - m) - mpmath.exp(-m),
+            CORRELATION: lambda: drop,
+        }[loss]()
+        error = abs(float(loss.log_rise(m, log_drop) - mpmath.log(exact)))
+    assert error <= 1e-15 * (1 + abs(m) + abs(log_drop) + math.exp(log_drop))
 
 
 def test_constants_on_the_whole_line():

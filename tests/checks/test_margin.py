@@ -345,12 +345,6 @@ def test_bad_rows_are_named(rows, margins, message):
         hard_margin(rows, margins)
 
 
-def test_key_differences_out_of_range_are_named():
-    problem = SelectionProblem([[[1e308], [-1e308]]], [[1, 0]])
-    with pytest.raises(ValueError, match="key differences overflow"):
-        att_svm(problem, (0,))
-
-
 def test_solutions_and_proofs_cross_process_boundaries():
     solution = att_svm(PROBLEM, (0, 0))
     again = pickle.loads(pickle.dumps(solution))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from checks import EXPONENTIAL, JointProblem, SelectionProblem, cross_attention
+from checks import EXPONENTIAL, LOGISTIC, JointProblem, SelectionProblem, cross_attention
 from checks import strategies as attst
 
 KEYS = [[[1, 0], [0, 1]]]
@@ -31,6 +31,21 @@ SCORES = [[1, 0]]
 def test_bad_arguments_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         SelectionProblem(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("keys", "scores", "loss", "message"),
+    [
+        ([[[1e300], [0]]], [[1, 0]], LOGISTIC, r"keys\[0, 0, 0\]: got 1e\+300, expected 0 or a size from"),
+        ([[[5e-324], [0]]], [[1, 0]], LOGISTIC, r"keys\[0, 0, 0\]: got 4.94066e-324, expected 0 or a size"),
+        ([[[1], [0]]], [[1.7e308, 0]], LOGISTIC, r"scores\[0, 0\]: got 1.7e\+308, expected 0 or a size"),
+        ([[[1], [0]]], [[0, -800]], EXPONENTIAL, "scores: got -800, expected the exponential loss of it"),
+        (np.ma.array([[[1.0], [0.0]]], mask=[[[True], [False]]]), [[1, 0]], LOGISTIC, "got a masked array"),
+    ],
+)
+def test_what_cannot_be_computed_with_is_refused(keys, scores, loss, message):
+    with pytest.raises(ValueError, match=message):
+        SelectionProblem(keys, scores, loss)
 
 
 def test_problem_is_frozen_and_independent_of_its_arguments():

@@ -103,7 +103,7 @@ def test_controls_are_attached_and_named_after_what_they_drop():
     made = control(small, drops="Assumption B", x=st.just(4))
     assert small.controls == [made]
     assert made.id == "small/drops-assumption-b"
-    assert made.statement == "Without Assumption B: x is small."
+    assert made.statement == "x is small. (dropped: Assumption B)"
     assert (small.expected, made.expected) == ("supported", "refuted")
 
 

@@ -1,10 +1,10 @@
-"""The claims on where paths end and how fast: they hold, and every control has its counterexample."""
+"""The claims on where paths end and how fast: each given counterexample is one."""
 
 from __future__ import annotations
 
 import pytest
 
-from checks import SelectionProblem, verify
+from checks import SelectionProblem
 from checks.claims.loss_comparison import comparison
 from checks.claims.ngd_norm_linear import norm_linear
 from checks.claims.rate_direction import rate
@@ -14,15 +14,6 @@ from checks.selection import in_general_position
 from checks.trial import run_trial
 
 CLAIMS = (tightness, trichotomy, rate, norm_linear, comparison)
-
-
-@pytest.mark.parametrize("claim", CLAIMS, ids=[claim.id for claim in CLAIMS])
-def test_claim_is_supported_and_controls_are_refuted(claim, monkeypatch):
-    # How far a counterexample is shrunk is for `test_search` to test.
-    monkeypatch.setattr("checks.search.SHRINK_EVALUATIONS", 5)
-    verdicts = verify(claim, examples=12, store=None)
-    assert [v.status for v in verdicts] == ["supported"] + ["refuted"] * len(claim.controls)
-    assert verdicts[0].examples == 12
 
 
 GIVEN = [(control, example) for claim in CLAIMS for control in claim.controls for example in control.examples]

@@ -32,7 +32,7 @@ def predicted_log_ratio(gain: float, loss: Loss, attention: float) -> float:
     Raises:
         ValueError: `loss` is neither the correlation nor the logistic loss.
     """
-    if loss is CORRELATION:
+    if loss == CORRELATION:
         return math.log(gain)
     if loss is not LOGISTIC:
         raise ValueError(f"loss: got {loss!r}, expected CORRELATION or LOGISTIC")

@@ -73,7 +73,7 @@ def comparison(gain: float, advance: float, start: FloatArray, order: str) -> No
         # Logarithms up to the size of C s + advance, each right to a few eps.
         rounding = 32 * _EPS * (1 + gain + advance)
         where = f"loss {loss.name}, C = {gain:g}, attention {attention:.4g}:"
-        claimed = loss is CORRELATION or order == "by gain" or gain < logistic_threshold(attention)
+        claimed = loss == CORRELATION or order == "by gain" or gain < logistic_threshold(attention)
         expect(_first_is_larger(measured, claimed, rounding, where))
         predicted = predicted_log_ratio(gain, loss, attention)
         expect(equals("log_gradient_ratio", measured, predicted, {"rounding": rounding}, where))

@@ -32,9 +32,9 @@ from .flow import span
 _FIRST_LOGITS = 1.0
 _LADDER = 10.0
 # Random points looked at on each rung, half on the sphere and half within the decade below it, and how
-# many of them are started from: the lowest that are at least 0.3 radii apart. Limits that are no LMM
-# direction (where keys coincide, say) are found by them alone.
-_SAMPLES, _SAMPLED_STARTS, _SAMPLES_APART = 256, 4, 0.3
+# many of them are started from: those below all others within 0.3 radii. Limits that are no LMM direction
+# (where keys coincide, say) are found by them alone.
+_SAMPLES, _SAMPLED_STARTS, _SAMPLES_APART = 256, 8, 0.3
 _SEED = 0  # Any, but always the same: a path repeats.
 # Local minima carried to the next radius, the lowest first.
 _CARRIED = 8
@@ -90,7 +90,7 @@ def regularization_path(
 
     "Global" rests on the search: it starts from every LMM direction (unless it takes more than 2,000
     solves to find them), the best directions among tied optimal tokens, the local minima of all smaller
-    radii, the origin, and the lowest of 256 random points per radius. Where
+    radii, the origin, and eight low ones of 256 random points per radius. Where
     `certificates.ball_certificate` holds, it confines every global minimiser without a search.
 
     Raises:
@@ -170,14 +170,11 @@ def _continued(z: FloatArray, radius: float) -> list[FloatArray]:
 
 
 def _lowest(points: FloatArray, values: FloatArray, apart: float) -> list[FloatArray]:
-    """The lowest of the points `(m, r)` that are more than `apart` from each other, a few at most."""
-    values = values.copy()
-    found: list[FloatArray] = []
-    while len(found) < _SAMPLED_STARTS and values.min() < math.inf:
-        lowest = points[values.argmin()]
-        found.append(lowest)
-        values[np.linalg.norm(points - lowest, axis=1) <= apart] = math.inf
-    return found
+    """The points `(m, r)` below all others within `apart` of them, the lowest first, a few at most."""
+    squares = (points**2).sum(axis=1)
+    near = squares[:, None] + squares - 2 * points @ points.T <= apart**2
+    lowest = np.flatnonzero(values <= np.where(near, values, math.inf).min(axis=1))
+    return [points[k] for k in lowest[np.argsort(values[lowest], kind="stable")][:_SAMPLED_STARTS]]
 
 
 def _distinct(points: list[FloatArray], apart: float) -> list[FloatArray]:

@@ -101,7 +101,8 @@ class SelectionProblem:
         Raises:
             ValueError: `p` is not a finite vector of length `D`.
         """
-        vector = in_range(finite_array(p, name, ("D",)), name)
+        # However small, a query is as good as 0; too large a one overflows.
+        vector = in_range(finite_array(p, name, ("D",)), name, least=0.0)
         if vector.shape != (self.shape[2],):
             raise ValueError(f"{name}: got shape {vector.shape}, expected ({self.shape[2]},)")
         return vector

@@ -45,18 +45,19 @@ def finite_array(value: Any, name: str, dims: tuple[str, ...]) -> FloatArray:
 _LEAST, _MOST = 1e-250, 1e100
 
 
-def in_range(array: FloatArray, name: str) -> FloatArray:
+def in_range(array: FloatArray, name: str, least: float = _LEAST) -> FloatArray:
     """Return `array` if every entry is 0 or of a size with which one can compute.
 
     Raises:
-        ValueError: an entry is outside `[1e-250, 1e100]` in absolute value, and not 0.
+        ValueError: an entry is above 1e100 in absolute value, or below `least` and not 0.
     """
     size = np.abs(array)
-    wrong = np.argwhere((size > _MOST) | ((size < _LEAST) & (size > 0)))
+    wrong = np.argwhere((size > _MOST) | ((size < least) & (size > 0)))
     if len(wrong):
         where = tuple(int(i) for i in wrong[0])
         index = ", ".join(str(i) for i in where)
-        raise ValueError(f"{name}[{index}]: got {array[where]:g}, expected 0 or a size from 1e-250 to 1e100")
+        expected = f"0 or a size from {least:g} to {_MOST:g}" if least else f"a size of at most {_MOST:g}"
+        raise ValueError(f"{name}[{index}]: got {array[where]:g}, expected {expected}")
     return array
 
 

@@ -178,7 +178,7 @@ def test_general_position_faults_are_named():
     )
     assert not in_general_position(problem)
     nearly = np.array(problem.keys)
-    nearly[0, 2, 1] = 5e-324
+    nearly[0, 2, 1] = 1e-250
     assert in_general_position(SelectionProblem(nearly, [[1, 2, 3], [1, 0.5, np.nextafter(1, 2)]]))
 
 

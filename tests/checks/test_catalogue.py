@@ -242,3 +242,38 @@ def test_reading_a_file_leaves_nothing_beside_it(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     load_claims(write(tmp_path, FILE.format(id="small")))
     assert [path.name for path in tmp_path.iterdir()] == ["claims.py"]
+
+
+def test_claims_that_share_a_name_or_stand_in_a_list_are_all_found(tmp_path):
+    path = tmp_path / "claims.py"
+    path.write_text(
+        "from hypothesis import strategies as st\n"
+        "from checks import claim\n"
+        "made = []\n"
+        "for k in range(2):\n"
+        '    @claim(f"claim-{k}", statement="It holds.", x=st.integers())\n'
+        "    def prop(x):\n"
+        "        pass\n"
+        "    made.append(prop)\n"
+    )
+    assert [claim.id for claim in load_claims(path)] == ["claim-0", "claim-1"]
+
+
+def test_a_folder_with_the_name_of_an_id_does_not_hide_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lemma1").mkdir()
+    assert resolve(["lemma1"])[0].id == "lemma1"
+
+
+def test_a_module_beside_a_claim_file_can_be_imported(tmp_path):
+    (tmp_path / "beside_the_claims.py").write_text("LIMIT = 3\n")
+    path = tmp_path / "claims.py"
+    path.write_text(
+        "from hypothesis import strategies as st\n"
+        "from checks import claim\n"
+        "from beside_the_claims import LIMIT\n"
+        '@claim("small", statement="x is small.", x=st.integers(0, LIMIT))\n'
+        "def small(x):\n"
+        "    assert x <= LIMIT\n"
+    )
+    assert [claim.id for claim in load_claims(path)] == ["small"]

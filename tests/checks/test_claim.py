@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import strategies as st
 
-from checks import Claim, ClaimError, Decision, claim, control, expect
+from checks import Claim, ClaimError, Decision, claim, control, diverges, expect
 from checks.claim import Refuted, Undecided, kebab, recorded_decisions
 
 YES = Decision("diverges", "yes", error=0.1, tolerance={"growth": 1.0})
@@ -134,3 +134,28 @@ def test_a_control_cannot_be_declared_twice_or_without_a_claim():
 
 def test_kebab_case_keeps_letters_of_every_alphabet():
     assert kebab("The bound on μ (n = 2)") == "the-bound-on-μ-n-2"
+
+
+def test_a_property_that_would_never_run_is_refused():
+    def generates(x):
+        yield x
+
+    async def waits(x):
+        pass
+
+    for body in (generates, waits):
+        with pytest.raises(ClaimError, match="never runs when it is called"):
+            claim("never", statement="It runs.", x=st.integers())(body)
+
+
+def test_a_decision_that_is_dropped_is_refused():
+    def forgets(x):
+        diverges(x)
+
+    with pytest.raises(ClaimError, match=r"the decision of diverges\(…\) is dropped, expected expect\("):
+        claim("forgets", statement="It expects.", x=st.integers())(forgets)
+
+
+def test_a_decision_is_no_condition():
+    with pytest.raises(TypeError, match=r"three outcomes, no condition: use expect"):
+        assert NO

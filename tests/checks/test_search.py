@@ -276,3 +276,43 @@ def test_problems_shrink_to_something_one_can_read(tmp_path):
     n, tokens, dim = problem.shape
     assert (n, tokens, dim) <= (3, 4, 3)
     assert (problem.keys * 8 == np.round(problem.keys * 8)).all()
+
+
+def test_a_guard_that_never_opens_is_vacuous(tmp_path):
+    def body(x):
+        if x < 0:
+            expect(decision("yes"))
+
+    verdict = run(declare(body), tmp_path)
+    assert (verdict.status, verdict.examples, verdict.discarded) == ("vacuous", 0, verdict.drawn)
+
+
+def test_a_property_that_returns_something_is_an_error(tmp_path):
+    verdict = run(declare(lambda x: x > 3), tmp_path)
+    assert verdict.status == "error"
+    assert "the property returned" in verdict.why
+
+
+def test_a_strategy_that_ends_the_program_is_an_error(tmp_path):
+    def ends(x):
+        raise SystemExit(0)
+
+    verdict = run(declare(lambda x, y: None, x=st.integers(), y=ends), tmp_path)
+    assert verdict.status == "error"
+    assert "drawing y: SystemExit: 0" in verdict.why
+
+
+def test_draws_that_are_mostly_cut_short_are_vacuous(tmp_path):
+    wide = st.lists(st.integers(), min_size=3_000, max_size=12_000)
+    verdict = run(declare(lambda x: None, x=wide), tmp_path, examples=20)
+    assert verdict.status == "vacuous"
+
+
+def test_a_most_severe_example_of_an_earlier_run_does_not_stay(tmp_path):
+    def body(x):
+        expect(decision("no" if x > 100 else "yes", error=float(x)))
+
+    run(declare(body), tmp_path)
+    assert (tmp_path / "under-test.severe.json").exists()
+    run(declare(body, x=st.just(101)), tmp_path)
+    assert not (tmp_path / "under-test.severe.json").exists()

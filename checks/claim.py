@@ -323,7 +323,7 @@ def _check_body(id: str, body: Property) -> None:
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(body)))
     except (OSError, TypeError, SyntaxError):
-        return  # No source to look at, as in an interactive session.
+        return  # No source to look at, as at an interactive prompt.
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.Expr)
